@@ -27,7 +27,7 @@ export function AcknowledgeDialog({ alarms, find, onClose }: { alarms: readonly 
         resolved += 1;
       }
     await refreshAlarms();
-    showToast(resolved === alarms.length ? t("ResolvedMeanwhile") : t("valueAlarmsAreAcknowledged", { count: alarms.length, value: alarms.length - resolved }));
+    showToast(resolved === alarms.length ? t("ResolvedMeanwhile") : t("countAlarmsAreAcknowledged", { count: alarms.length - resolved }));
     onClose();
   };
   return (

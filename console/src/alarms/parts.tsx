@@ -2,10 +2,10 @@
 import { Link } from "@tanstack/react-router";
 import { nameOr } from "~/ui/name";
 import { Pill } from "~/ui/pill";
-import { SEVERITY_TONES, type Alarm, type Severity } from "./words";
+import { SEVERITY_TONES, severityWords, type Alarm, type Severity } from "./words";
 
 export function SeverityPill({ severity }: { severity: string }) {
-  return <Pill tone={SEVERITY_TONES[severity as Severity] ?? "idle"}>{severity}</Pill>;
+  return <Pill tone={SEVERITY_TONES[severity as Severity] ?? "idle"}>{severityWords(severity)}</Pill>;
 }
 
 // The device or the connector that an alarm is about.

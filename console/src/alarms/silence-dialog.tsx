@@ -11,11 +11,11 @@ import { t } from "~/messages/alarms";
 
 const HOUR_MS = 3_600_000;
 const SPANS = [
-  ["1", "1 hour"],
-  ["2", "2 hours"],
-  ["8", "8 hours"],
-  ["24", "1 day"],
-  ["168", "7 days"],
+  ["1", t("countHours", { count: 1 })],
+  ["2", t("countHours", { count: 2 })],
+  ["8", t("countHours", { count: 8 })],
+  ["24", t("countDays", { count: 1 })],
+  ["168", t("countDays", { count: 7 })],
   ["", t("untilTime")],
 ] as const;
 

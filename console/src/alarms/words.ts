@@ -11,6 +11,12 @@ export const SEVERITIES = ["critical", "warning", "info"] as const;
 export type Severity = (typeof SEVERITIES)[number];
 export const SEVERITY_TONES: Readonly<Record<Severity, Tone>> = { critical: "bad", warning: "warn", info: "idle" };
 
+const SEVERITY_WORDS: Readonly<Record<string, string>> = { critical: t("critical"), warning: t("warning"), info: t("info") };
+
+export function severityWords(severity: string): string {
+  return SEVERITY_WORDS[severity] ?? severity;
+}
+
 export const ALARM_REASONS: Readonly<Record<string, string>> = {
   measurement: t("valueBeyondItsLimit"),
   deviceSilent: t("deviceSilent"),
@@ -47,9 +53,13 @@ export function alarmWords(alarm: Alarm, find: FindMeasurement, mayReadValues = 
   const known = find(name) ?? { name };
   const label = measurementLabel(known);
   if (hasNone) return t("labelNoValueForTooLong", { label });
-  const limit = alarm.above ?? alarm.below;
-  const beyond = limit === undefined ? "" : ` ${alarm.above === undefined ? "below" : "above"} ${withUnit(limit, known)}`;
-  return `${label}${value === undefined ? "" : ` ${withUnit(value, known)}`}${beyond}`;
+  const given = value === undefined ? undefined : withUnit(value, known);
+  const beyond = alarm.above ?? alarm.below;
+  if (beyond === undefined) return [label, given].filter(Boolean).join(" ");
+  const limit = withUnit(beyond, known);
+  const isAbove = alarm.above !== undefined;
+  if (given === undefined) return isAbove ? t("labelAboveLimit", { label, limit }) : t("labelBelowLimit", { label, limit });
+  return isAbove ? t("labelValueAboveLimit", { label, value: given, limit }) : t("labelValueBelowLimit", { label, value: given, limit });
 }
 
 // What went further than it began, or nothing.

@@ -58,9 +58,9 @@ function notesOf({ asked, sources, completeUntil, sampledFrom, drawing }: Charte
   const gaps = isBars ? sources.flatMap((each) => each.points).filter((each) => each.hasGap).length : 0;
   const complete = momentOf(completeUntil);
   return [
-    isBars && isTotal && drawing.series.some((each) => each.values.some((value) => value !== null)) && t("totalValueInAll", { total: format(total), value: unit ? ` ${unit}` : "" }),
+    isBars && isTotal && drawing.series.some((each) => each.values.some((value) => value !== null)) && t("totalInAll", { total: unit ? `${format(total)} ${unit}` : format(total) }),
     drawing.series.some((each) => each.low) && t("meanWithSmallestAndLargestOf"),
-    gaps > 0 && t("valueWhatWasAddedWhileNo", { value: t("countBarsInclude", { count: gaps }) }),
+    gaps > 0 && t("countBarsIncludeGaps", { count: gaps }),
     complete !== null && complete < asked.span.end - LATE_MS && t("countedUntilComplete", { complete: formatTime(complete, zone, "minute") }),
     sampledFrom !== undefined && t("sampleSampledFromRecordsWereRead", { sampledFrom }),
   ].filter((each) => typeof each === "string");

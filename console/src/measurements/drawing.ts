@@ -1,4 +1,5 @@
 // Charts of measured values, before they are drawn: lines of values over time, or bars of calendar spans.
+import { LOCALE } from "~/i18n";
 import { formatTime } from "~/time";
 import { calendarTimes, joinSeries, seriesStyle, type CalendarSpan } from "~/ui/chart-data";
 import type { SeriesProps } from "~/ui/series";
@@ -29,13 +30,13 @@ export const NO_DRAWING: Drawing = { look: "lines", times: [], series: [] };
 // More than a month.
 const LONGEST_SPAN_MS = 40 * 86_400_000;
 
-export const SPAN_WORDS: Record<CalendarSpan, string> = { hour: "each hour", day: "each day", week: t("eachWeek"), month: "each month" };
+export const SPAN_WORDS: Record<CalendarSpan, string> = { hour: t("eachHour"), day: t("eachDay"), week: t("eachWeek"), month: t("eachMonth") };
 
 const TITLES: Record<CalendarSpan, (begin: number, zone: string) => string> = {
   hour: (begin, zone) => formatTime(begin, zone, "minute"),
   day: (begin, zone) => formatTime(begin, zone, "day"),
   week: (begin, zone) => t("weekFromBegin", { begin: formatTime(begin, zone, "day") }),
-  month: (begin, zone) => formatTime(begin, zone, "day").replace(/^\d+ /, ""),
+  month: (begin, zone) => new Intl.DateTimeFormat(LOCALE, { month: "short", year: "numeric", ...(zone ? { timeZone: zone } : {}) }).format(begin),
 };
 
 export function spanTitle(calendarSpan: CalendarSpan, zone: string): (begin: number) => string {
@@ -46,7 +47,7 @@ function countsOf(sources: readonly ChartSource[], times: readonly number[]): Dr
   const points = sources[0]?.points ?? [];
   if (points.every((each) => each.devices === undefined)) return undefined;
   const counts = new Map(points.map((each) => [each.at, each.devices]));
-  return { label: "devices", values: times.map((each) => counts.get(each)) };
+  return { label: t("devices"), values: times.map((each) => counts.get(each)) };
 }
 
 // Of a single source the smallest and the largest value as well.

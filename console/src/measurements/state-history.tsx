@@ -3,7 +3,7 @@ import { useMemo, useState } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { api, read } from "~/api/client";
 import { useRange, useZone } from "~/frame/page-state";
-import { ago, duration, formatTime, momentOf, zoneLabel, type Span } from "~/time";
+import { duration, formatTime, momentOf, zoneLabel, type Span } from "~/time";
 import { tickLabel, timeStep, timeTicks } from "~/ui/chart-data";
 import { Card } from "~/ui/page";
 import { Empty, ErrorState, Loading } from "~/ui/state";
@@ -30,7 +30,7 @@ function useStates(measurement: string, devices: readonly StateDevice[]) {
       const { span, beginDate, endDate } = askedRange(range, null, "");
       const query = { deviceId, measurement: [measurement], beginDate, endDate };
       const answer = await read(api.GET("/device/series", { params: { query }, signal }));
-      if (typeof answer !== "object" || Array.isArray(answer)) throw new Error("The service answered in another format.");
+      if (typeof answer !== "object" || Array.isArray(answer)) throw new Error(t("serviceAnsweredInAnotherFormat"));
       // What is in the future has not happened.
       return { query, span: { begin: span.begin, end: Math.min(span.end, Math.max(Date.now(), span.begin + 1)) }, items: answer.items };
     },
@@ -60,7 +60,7 @@ export function Bands({ rows, span, zone, label }: { rows: readonly StateRow[]; 
         {rows.map(({ id, name, bands }) => (
           <div key={id} className="bands-row">
             {rows.length > 1 && <span className="bands-name">{name}</span>}
-            <div className="bands-track" role="img" aria-label={t("labelOfNameValueLastOne", { label, name, value: t("countStates", { count: bands.length }), text: bands[bands.length - 1]?.text ?? t("notKnown") })}>
+            <div className="bands-track" role="img" aria-label={t("labelOfNameStates", { label, name, states: t("countStates", { count: bands.length }), last: bands[bands.length - 1]?.text ?? t("notKnown") })}>
               {bands.map((each) => (
                 <span
                   key={each.begin}
@@ -92,6 +92,14 @@ export function Bands({ rows, span, zone, label }: { rows: readonly StateRow[]; 
   );
 }
 
+// In the largest unit that fits.
+function lastedWords(ms: number): string {
+  if (ms >= 86_400_000) return t("countDays", { count: Math.floor(ms / 86_400_000) });
+  if (ms >= 3_600_000) return t("countHours", { count: Math.floor(ms / 3_600_000) });
+  if (ms >= 60_000) return t("countMinutes", { count: Math.floor(ms / 60_000) });
+  return t("countSeconds", { count: Math.floor(ms / 1_000) });
+}
+
 function StateTable({ rows, zone, label }: { rows: readonly StateRow[]; zone: string; label: string }) {
   return (
     <div className="series-table state-table" tabIndex={0} role="region" aria-label={t("labelAsTable", { label })}>
@@ -115,7 +123,7 @@ function StateTable({ rows, zone, label }: { rows: readonly StateRow[]; zone: st
                 </th>
                 {rows.length > 1 && <td>{each.name}</td>}
                 <td>{each.text}</td>
-                <td className="number">{ago(0, each.end - each.begin).replace(" ago", "")}</td>
+                <td className="number">{lastedWords(each.end - each.begin)}</td>
               </tr>
             ))}
         </tbody>
@@ -141,7 +149,7 @@ export function StateHistory({ groupId, item, devices }: { groupId: string; item
       title={label}
       note={
         <>
-          {until.length > 0 && `${t("readUntilFormatTimeChooseShorterRange", { formatTime: formatTime(Math.min(...until), zone, "minute") })} `}
+          {until.length > 0 && `${t("readUntilTimeChooseShorterRange", { time: formatTime(Math.min(...until), zone, "minute") })} `}
           {found && <DownloadLink title={label} path="/device/series" query={found.query} />}
         </>
       }
@@ -158,7 +166,7 @@ export function StateHistory({ groupId, item, devices }: { groupId: string; item
           <figcaption className="series-foot">
             <span className="ink-2">
               {t("stateHoldsUntilNextOne")}
-              {rows.length > withStates.length && t("valueWithoutAnyInThisRange", { value: rows.length - withStates.length })}
+              {rows.length > withStates.length && `; ${t("countWithoutAnyInThisRange", { count: rows.length - withStates.length })}`}
             </span>
             <button type="button" className="link series-switch" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
               {isTable ? t("AsBands") : t("AsTable")}

@@ -6,6 +6,7 @@ import { listen } from "~/live/connection";
 import { onPaused, paused } from "~/live/pause";
 import { formatValue } from "~/ui/series";
 import { LOCALE } from "~/i18n";
+import { t } from "~/messages/measurements";
 
 export type DeviceValue = Schemas["DeviceValue"];
 
@@ -30,7 +31,7 @@ export function measurementLabel({ name, label }: { readonly name: string; reado
 // With as many decimals as are declared; a yes or no as a word. The unit stands apart.
 export function valueText(value: number | string | boolean | undefined, decimals?: number | undefined): string {
   if (value === undefined) return "–";
-  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "boolean") return value ? t("yes") : t("no");
   if (typeof value === "string") return value;
   if (decimals === undefined) return formatValue(value);
   return value.toLocaleString(LOCALE, { minimumFractionDigits: decimals, maximumFractionDigits: decimals });

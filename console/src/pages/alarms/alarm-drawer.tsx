@@ -35,7 +35,7 @@ export function AlarmDrawer({ alarm, find, mayRead, onSilence, onAcknowledge, on
               {t("Chart")}
             </Link>
           )}
-          {onSilence && <Button onClick={onSilence}>{t("Silence2")}</Button>}
+          {onSilence && <Button onClick={onSilence}>{t("SilenceDots")}</Button>}
           {onAcknowledge && (
             <Button look="primary" onClick={onAcknowledge}>
               {t("Acknowledge")}
@@ -54,7 +54,7 @@ export function AlarmDrawer({ alarm, find, mayRead, onSilence, onAcknowledge, on
             t("Acknowledged"),
             alarm.acknowledgedAt ? (
               <>
-                {t.rich("timeByNameOf", { time: <TimeText at={alarm.acknowledgedAt} withAgo />, nameOf: nameOf(alarm.acknowledgedBy ?? "") })}
+                {t.rich("timeByName", { time: <TimeText at={alarm.acknowledgedAt} withAgo />, name: nameOf(alarm.acknowledgedBy ?? "") })}
               </>
             ) : isOpen(alarm) ? (
               t("byNobodyYet")
@@ -67,7 +67,7 @@ export function AlarmDrawer({ alarm, find, mayRead, onSilence, onAcknowledge, on
             t("Resolved"),
             alarm.resolvedAt ? (
               <>
-                {t.rich("timeAfterAlarm", { time: <TimeText at={alarm.resolvedAt} withAgo />, alarm: lasted(alarm) })}
+                {t.rich("timeAfterDuration", { time: <TimeText at={alarm.resolvedAt} withAgo />, duration: lasted(alarm) })}
                 {alarm.resolution && `: ${alarm.resolution}`}
               </>
             ) : (

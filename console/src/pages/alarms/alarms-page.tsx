@@ -6,7 +6,7 @@ import { AcknowledgeDialog } from "~/alarms/acknowledge-dialog";
 import { AlarmSubject, SeverityPill } from "~/alarms/parts";
 import { SilenceDialog } from "~/alarms/silence-dialog";
 import { alarmsQuery, useMeasurementWords } from "~/alarms/queries";
-import { ALARM_REASONS, SEVERITIES, alarmWords, isOpen, lasted, sortAlarms, worstWords, type Alarm, type FindMeasurement, type Severity } from "~/alarms/words";
+import { ALARM_REASONS, SEVERITIES, alarmWords, isOpen, lasted, severityWords, sortAlarms, worstWords, type Alarm, type FindMeasurement, type Severity } from "~/alarms/words";
 import { useMay } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { SERVICE_URL } from "~/base-path";
@@ -42,7 +42,7 @@ function Filters({ groupId, search, set }: { groupId: string; search: AlarmsSear
         <option value="">{t("AnySeverity")}</option>
         {SEVERITIES.map((each) => (
           <option key={each} value={each}>
-            {each}
+            {severityWords(each)}
           </option>
         ))}
       </select>
@@ -62,9 +62,9 @@ function Filters({ groupId, search, set }: { groupId: string; search: AlarmsSear
 function useChips(groupId: string, search: AlarmsSearch, set: Set): Chip[] {
   const [deviceName] = useDeviceNames(groupId, search.device ? [search.device] : []);
   const given: (Chip | undefined | "")[] = [
-    search.severity && { label: t("severitySeverity", { severity: search.severity }), onRemove: () => set({ severity: undefined }) },
+    search.severity && { label: t("severityChosen", { severity: severityWords(search.severity) }), onRemove: () => set({ severity: undefined }) },
     search.reason && { label: ALARM_REASONS[search.reason] ?? search.reason, onRemove: () => set({ reason: undefined }) },
-    search.device && { label: t("deviceDeviceName", { deviceName: deviceName ?? search.device }), onRemove: () => set({ device: undefined }) },
+    search.device && { label: t("deviceChosen", { name: deviceName ?? search.device }), onRemove: () => set({ device: undefined }) },
   ];
   return given.filter((each): each is Chip => typeof each === "object");
 }
@@ -72,7 +72,7 @@ function useChips(groupId: string, search: AlarmsSearch, set: Set): Chip[] {
 // Who cares about it, or how long it lasted.
 function StateCell({ alarm, nameOf, action }: { alarm: Alarm; nameOf: (id: string) => string; action: ReactNode }) {
   if (alarm.state === "raised") return action || <span className="ink-2">{t("byNobodyYet")}</span>;
-  const [first, second] = isOpen(alarm) ? [t("acknowledgedByNameOf", { nameOf: nameOf(alarm.acknowledgedBy ?? "") }), alarm.comment] : [t("resolvedAfterAlarm", { alarm: lasted(alarm) }), alarm.resolution ?? alarm.comment];
+  const [first, second] = isOpen(alarm) ? [t("acknowledgedByName", { name: nameOf(alarm.acknowledgedBy ?? "") }), alarm.comment] : [t("resolvedAfterDuration", { duration: lasted(alarm) }), alarm.resolution ?? alarm.comment];
   return (
     <div className="alarm-lines">
       <span title={first}>{first}</span>
@@ -298,7 +298,7 @@ function Alarms() {
   usePageActions(mayCreate ? [{ id: "silence", label: t("SilenceAlarms"), run: () => setSilencing(true) }] : []);
   return (
     <>
-      <PageHeader title={t("Alarms")} above={group.data?.name} actions={mayCreate && <Button onClick={() => setSilencing(true)}>{t("Silence2")}</Button>} />
+      <PageHeader title={t("Alarms")} above={group.data?.name} actions={mayCreate && <Button onClick={() => setSilencing(true)}>{t("SilenceDots")}</Button>} />
       <Tabs label={t("WhichAlarms")} tabs={TABS} current={tab} onChoose={(next) => set({ tab: next === "open" ? undefined : next, alarm: undefined })}>
         {tab === "silences" ? (
           <Silences groupId={groupId} subgroups={!search.own} onCreate={mayCreate ? () => setSilencing(true) : undefined} />
@@ -314,7 +314,7 @@ function Alarms() {
 export function AlarmsPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /group/alarms" title={t("Alarms")} what="alarms">
+    <Guarded groupId={groupId} operation="GET /group/alarms" title={t("Alarms")} what={t("itsAlarms")}>
       <Alarms />
     </Guarded>
   );

@@ -1,6 +1,7 @@
 // For which alarms nobody is notified at the moment, until when, and what was held back.
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { refreshAlarms } from "~/alarms/queries";
+import { severityWords } from "~/alarms/words";
 import { api, read, type Schemas } from "~/api/client";
 import { useMay } from "~/api/may";
 import { SERVICE_URL } from "~/base-path";
@@ -12,23 +13,22 @@ import { Pill, type Tone } from "~/ui/pill";
 import { Empty, QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
 import { showToast } from "~/ui/toast";
-import { LOCALE } from "~/i18n";
 import { t } from "~/messages/alarms";
 
 type Silence = Schemas["Silence"];
 
 const PAGE_ITEMS = 200;
 const TONES: Readonly<Record<string, Tone>> = { active: "warn", pending: "idle", expired: "idle" };
+const STATE_WORDS: Readonly<Record<string, string>> = { active: t("active"), pending: t("pending"), expired: t("expired") };
 
 function About({ silence }: { silence: Silence }) {
   const names = useDeviceNames(silence.groupId, silence.deviceIds ?? []);
-  const parts = [names.join(", "), silence.types?.join(", "), silence.tags && t("taggedValue", { value: silence.tags.join(", ") }), silence.severity && t("severityAlone", { severity: silence.severity })].filter(Boolean);
+  const parts = [names.join(", "), silence.types?.join(", "), silence.tags && t("taggedTags", { tags: silence.tags.join(", ") }), silence.severity && t("severityAlone", { severity: severityWords(silence.severity) })].filter(Boolean);
   return (
     <>
       {parts.length > 0 ? parts.join(" · ") : t("allAlarms")}
       <div className="ink-2">
-        <GroupName groupId={silence.groupId} />
-        {silence.subgroups && ` ${t("andBelow")}`}
+        {silence.subgroups ? t.rich("groupAndBelow", { group: <GroupName groupId={silence.groupId} /> }) : <GroupName groupId={silence.groupId} />}
       </div>
     </>
   );
@@ -49,7 +49,7 @@ function Row({ silence, nameOf, mayEnd }: { silence: Silence; nameOf: (id: strin
         <About silence={silence} />
       </td>
       <td data-label={t("State")}>
-        <Pill tone={TONES[silence.state] ?? "idle"}>{silence.state}</Pill>
+        <Pill tone={TONES[silence.state] ?? "idle"}>{STATE_WORDS[silence.state] ?? silence.state}</Pill>
       </td>
       <td data-label={t("Until")}>
         <TimeText at={silence.until} withAgo precision="minute" />
@@ -59,7 +59,7 @@ function Row({ silence, nameOf, mayEnd }: { silence: Silence; nameOf: (id: strin
         <div className="ink-2">{nameOf(silence.createdBy)}</div>
       </td>
       <td data-label={t("HeldBack")} className="number">
-        {silence.heldBack.toLocaleString(LOCALE)} {t("alarms", { count: silence.heldBack })}
+        {t("countAlarms", { count: silence.heldBack })}
       </td>
       <td className="row-actions">
         {mayEnd && silence.state !== "expired" && (

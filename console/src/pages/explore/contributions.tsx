@@ -60,11 +60,11 @@ export function Contributions({
       <p className="contribution-actions">
         {all.length > SHOWN_FIRST && (
           <Button look="quiet" aria-expanded={isAll} onClick={() => setAll(!isAll)}>
-            {isAll ? t("OnlyFirstSHOWNFIRST", { SHOWN_FIRST }) : all.length > SHOWN_MAX ? t("ShowSHOWNMAXOfCount", { SHOWN_MAX, count: all.length }) : t("ShowAllCount", { count: all.length })}
+            {isAll ? t("OnlyFirstCount", { count: SHOWN_FIRST }) : all.length > SHOWN_MAX ? t("ShowShownOfCount", { shown: SHOWN_MAX, count: all.length }) : t("ShowAllCount", { count: all.length })}
           </Button>
         )}
         <Button onClick={() => onDraw(all.slice(0, DRAWN_MAX).map((each) => each.id))}>
-          {t("DrawValue", { value: all.length === 1 ? "it" : all.length <= DRAWN_MAX ? t("eachOfThem") : t("firstDRAWNMAX", { DRAWN_MAX }) })}
+          {all.length === 1 ? t("DrawIt") : all.length <= DRAWN_MAX ? t("DrawEachOfThem") : t("DrawFirstCount", { count: DRAWN_MAX })}
         </Button>
         <DownloadLink title={t("itemByDevice", { item: measurementLabel(item) })} path="/group/series" query={data.query} />
       </p>

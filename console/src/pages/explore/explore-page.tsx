@@ -36,7 +36,12 @@ const route = getRouteApi("/frame/g/$groupId/explore");
 
 const OF_LABELS: Record<(typeof OFS)[number], string> = { mean: t("Mean"), min: t("Smallest"), max: t("Largest"), last: t("Last") };
 const COMBINE_LABELS: Record<(typeof COMBINATIONS)[number], string> = { sum: t("Sum"), mean: t("Mean"), min: t("Smallest"), max: t("Largest") };
-const COMBINE_WORDS: Readonly<Record<string, string>> = { sum: "sum", mean: "mean", min: "smallest", max: "largest" };
+const COMBINE_WORDS: Readonly<Record<string, (count: number) => string>> = {
+  sum: (count) => t("sumOfCountDevices", { count }),
+  mean: (count) => t("meanOfCountDevices", { count }),
+  min: (count) => t("smallestOfCountDevices", { count }),
+  max: (count) => t("largestOfCountDevices", { count }),
+};
 const OF_WORDS: Readonly<Record<string, string>> = { min: t("smallestValue"), max: t("largestValue"), last: t("lastValue") };
 
 type SetSearch = (change: Partial<ExploreSearch>) => void;
@@ -49,7 +54,7 @@ function usual<Key extends string>(label: string, keys: readonly Key[], labels: 
 function groupNote(combine: string, points: readonly { devices: number }[]): string | undefined {
   const devices = Math.max(0, ...points.map((each) => each.devices));
   if (devices === 0) return undefined;
-  return t("valueOfCountDevices", { count: devices, value: COMBINE_WORDS[combine] ?? combine });
+  return COMBINE_WORDS[combine]?.(devices) ?? t("ofCountDevices", { count: devices });
 }
 
 function ExploreChart({
@@ -99,7 +104,7 @@ function StatesOfGroup({ groupId, item, type, onDraw }: { groupId: string; item:
   const failed = (error: unknown) => void showToast(error instanceof Error ? error.message : String(error), { tone: "bad" });
   return (
     <Card title={measurementLabel(item)}>
-      <Empty text={t("StatesAreShownDeviceByDevice")} action={mayList && <Button onClick={() => void draw().catch(failed)}>{t("DrawUpToDEVICESMAXDevices", { DEVICES_MAX })}</Button>} />
+      <Empty text={t("StatesAreShownDeviceByDevice")} action={mayList && <Button onClick={() => void draw().catch(failed)}>{t("DrawUpToCountDevices", { count: DEVICES_MAX })}</Button>} />
     </Card>
   );
 }
@@ -167,7 +172,7 @@ function Explore() {
             </Button>
             <ViewsMenu groupId={groupId} />
             {query.data && query.data.length > 0 && (
-              <ShareButton groupId={groupId} name={`${groupName ?? "Group"}: values`} about={t("linkToTheseChartsWhichAlways")} view={() => ({ chart: sharedChart(search, query.data, range, zone, withBelow) })} />
+              <ShareButton groupId={groupId} name={t("groupValues", { group: groupName ?? t("Group") })} about={t("linkToTheseChartsWhichAlways")} view={() => ({ chart: sharedChart(search, query.data, range, zone, withBelow) })} />
             )}
           </>
         }
@@ -217,7 +222,7 @@ function Explore() {
 export function ExplorePage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /group/series" title={t("Explore")} what="values">
+    <Guarded groupId={groupId} operation="GET /group/series" title={t("Explore")} what={t("itsValues")}>
       <Explore key={groupId} />
     </Guarded>
   );

@@ -29,7 +29,14 @@ export function ViewsMenu({ groupId }: { groupId: string }) {
     setName("");
   };
   return (
-    <Popover label={<>{t.rich("ViewsValuePart", { value: views.length > 0 && ` (${views.length})`, part: <span aria-hidden="true">⌄</span> })}</>}>
+    <Popover
+      label={
+        <>
+          {t("Views")}
+          {views.length > 0 && ` (${views.length})`} <span aria-hidden="true">⌄</span>
+        </>
+      }
+    >
       {(close) => (
         <div className="views">
           {views.length > 0 && (

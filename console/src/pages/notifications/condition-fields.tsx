@@ -1,7 +1,7 @@
 // The condition of an alarm on a value, as a sentence with fields in it, or as expressions.
 import type { ReactNode } from "react";
 import { useQuery } from "@tanstack/react-query";
-import { SEVERITIES } from "~/alarms/words";
+import { SEVERITIES, severityWords } from "~/alarms/words";
 import type { ApiProblem } from "~/api/client";
 import { useMay } from "~/api/may";
 import { byName, groupMeasurementsQuery, type NamedMeasurement } from "~/measurements/group-measurements";
@@ -62,32 +62,25 @@ export function ConditionSentence({ groupId, form, problem, recipients, onChange
       {unit && <span>{unit}</span>}
     </span>
   );
+  const parts = {
+    measurement: <MeasurementInput form={form} error={errorOf("measurement")} items={items} onChange={(measurement) => onChange({ measurement })} />,
+    direction: (
+      <select className="input sentence-word" aria-label={t("AboveOrBelow")} value={direction} onChange={(event) => onChange({ direction: event.target.value as "above" | "below" })}>
+        <option value="above">{t("above")}</option>
+        <option value="below">{t("below")}</option>
+      </select>
+    ),
+    limit: number(t("Limit"), "limit", "15", errorOf(direction)),
+    heldFor: <Duration label={t("ForAtLeast")} text={form.heldFor} error={errorOf("for")} onChange={(heldFor) => onChange({ heldFor })} />,
+    recipients: <strong className="sentence-words">{recipients || t("recipientsBelow")}</strong>,
+    severity: <SeveritySelect form={form} onChange={onChange} />,
+    again: number(t("BackToNormalAt"), "again", form.limit || "15", errorOf("hysteresis")),
+    normalFor: <Duration label={t("NormalForAtLeast")} text={form.resolveFor} error={errorOf("resolveFor")} onChange={(resolveFor) => onChange({ resolveFor })} />,
+  };
   return (
     <div className={`sentence-box ${errors.length > 0 ? "field-wrong" : ""}`}>
       <div className="sentence" role="group" aria-label={t("Condition")}>
-        <span>{t("When")}</span>
-        <MeasurementInput form={form} error={errorOf("measurement")} items={items} onChange={(measurement) => onChange({ measurement })} />
-        <span className="sentence-part">
-          <span>{t("is")}</span>
-          <select className="input sentence-word" aria-label={t("AboveOrBelow")} value={direction} onChange={(event) => onChange({ direction: event.target.value as "above" | "below" })}>
-            <option value="above">{t("above")}</option>
-            <option value="below">{t("below")}</option>
-          </select>
-        </span>
-        {number(t("Limit"), "limit", "15", errorOf(direction))}
-        <span>{t("for")}</span>
-        <Duration label={t("ForAtLeast")} text={form.heldFor} error={errorOf("for")} onChange={(heldFor) => onChange({ heldFor })} />
-        <span className="sentence-words">
-          {t.rich("notifyStrong", { strong: <strong>{recipients || t("recipientsBelow")}</strong> })}
-        </span>
-        <span className="sentence-part">
-          <span>{t("as")}</span>
-          <SeveritySelect form={form} onChange={onChange} />
-        </span>
-        <span className="sentence-words">{t("andAgainWhenItIsBack", { value: direction === "below" ? t("atOrAbove") : t("atOrBelow") })}</span>
-        {number(t("BackToNormalAt"), "again", form.limit || "15", errorOf("hysteresis"))}
-        <span>{t("for")}</span>
-        <Duration label={t("NormalForAtLeast")} text={form.resolveFor} error={errorOf("resolveFor")} onChange={(resolveFor) => onChange({ resolveFor })} />
+        {direction === "below" ? t.rich("belowSentence", parts) : t.rich("aboveSentence", parts)}
       </div>
       {errors.map((each, index) => (
         <p key={index} className="field-error">
@@ -106,7 +99,7 @@ function SeveritySelect({ form, onChange }: Pick<Props, "form" | "onChange">) {
     <select className="input sentence-word" aria-label={t("Severity")} value={form.severity} onChange={(event) => onChange({ severity: event.target.value })}>
       {SEVERITIES.map((each) => (
         <option key={each} value={each}>
-          {each}
+          {severityWords(each)}
         </option>
       ))}
     </select>
@@ -120,7 +113,7 @@ export function ConditionExpressions({ form, problem, onChange }: Omit<Props, "g
         label={t("Condition")}
         hint={
           <>
-            {t.rich("CELOverCodeCurrentValuesBy", { code: <code>values</code>, code2: <code>device</code>, code3: <code>message</code> })}
+            {t.rich("CELOverValuesDeviceAndMessage", { values: <code>values</code>, device: <code>device</code>, message: <code>message</code> })}
           </>
         }
         isCode
@@ -203,5 +196,5 @@ export function AlarmMore({ groupId, form, problem, isMeasured, notificationId, 
 
 // Of alarms without a sentence.
 export function SeverityField({ form, problem, onChange }: Omit<Props, "groupId">) {
-  return <Select label={t("Severity")} options={SEVERITIES.map((each) => [each, each] as const)} error={fieldError(problem, "params.severity")} value={form.severity} onChange={(event) => onChange({ severity: event.target.value })} />;
+  return <Select label={t("Severity")} options={SEVERITIES.map((each) => [each, severityWords(each)] as const)} error={fieldError(problem, "params.severity")} value={form.severity} onChange={(event) => onChange({ severity: event.target.value })} />;
 }

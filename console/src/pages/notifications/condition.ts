@@ -117,7 +117,7 @@ export function missingInCondition(form: ConditionForm): string | undefined {
   if (!form.measurement) return t("ItNeedsMeasurement");
   if (!form.limit.trim()) return t("ItNeedsLimit");
   const hysteresis = hysteresisOf(form);
-  if (typeof hysteresis === "number" && hysteresis < 0) return t("ItCannotBeBackToNormal", { direction: form.direction });
+  if (typeof hysteresis === "number" && hysteresis < 0) return form.direction === "below" ? t("ItCannotBeBackToNormalBelow") : t("ItCannotBeBackToNormalAbove");
   return undefined;
 }
 
@@ -129,7 +129,7 @@ function celNumber(text: string): string {
 
 // The sentence as an expression, to begin with.
 export function expressionOf({ measurement, direction, limit, again }: ConditionForm): { condition: string; resolve: string } {
-  const value = /^[A-Za-z_]\w*$/.test(measurement) ? `values.${measurement}` : t("valuesMeasurement", { measurement: JSON.stringify(measurement) });
+  const value = /^[A-Za-z_]\w*$/.test(measurement) ? `values.${measurement}` : "values[" + JSON.stringify(measurement) + "]";
   const [beyond, clear] = direction === "above" ? [">", "<="] : ["<", ">="];
   if (!measurement) return { condition: "", resolve: "" };
   return { condition: `${value} ${beyond} ${celNumber(limit)}`, resolve: again.trim() ? `${value} ${clear} ${celNumber(again)}` : "" };
@@ -140,9 +140,17 @@ export function conditionWords(params: Params, measurement?: MeasurementWords): 
   if (typeof params.condition === "string") return params.condition;
   const { measurement: name, direction, limit, heldFor, forMessages } = conditionOf(params);
   const known = measurement ?? { name };
-  const text = typeof params[direction] === "number" ? withUnit(params[direction], known) : limit;
-  const held = heldFor ? ` ${t("forSecondsWords", { secondsWords: secondsWords(Number(heldFor)) })}` : "";
-  return t("valueIsDirectionTextHeldValue2", { value: known.label || name, direction, text, held, value2: forMessages ? ` ${t("inForMessagesRecords", { forMessages })}` : "" });
+  const values = {
+    name: known.label || name,
+    limit: typeof params[direction] === "number" ? withUnit(params[direction], known) : limit,
+    duration: heldFor && secondsWords(Number(heldFor)),
+    count: Number(forMessages),
+  };
+  const isBelow = direction === "below";
+  if (heldFor && forMessages) return isBelow ? t("nameIsBelowLimitForDurationInRecords", values) : t("nameIsAboveLimitForDurationInRecords", values);
+  if (heldFor) return isBelow ? t("nameIsBelowLimitForDuration", values) : t("nameIsAboveLimitForDuration", values);
+  if (forMessages) return isBelow ? t("nameIsBelowLimitInRecords", values) : t("nameIsAboveLimitInRecords", values);
+  return isBelow ? t("nameIsBelowLimit", values) : t("nameIsAboveLimit", values);
 }
 
 // The limit somewhere else; where it is fine again moves along.

@@ -57,7 +57,7 @@ export const THRESHOLDS: Readonly<Record<string, "batteryBelow" | "silentAfter" 
 };
 
 export const LABELS: Readonly<Record<keyof NotificationForm, string>> = {
-  name: "Name",
+  name: t("Name"),
   description: t("Description"),
   reason: t("Reason"),
   deviceId: t("Device"),
@@ -76,9 +76,9 @@ export const LABELS: Readonly<Record<keyof NotificationForm, string>> = {
   escalateAfter: t("EscalatedAfter"),
   escalateTo: t("EscalatedTo"),
   ...CONDITION_LABELS,
-  day: "Day",
+  day: t("Day"),
   from: t("From"),
-  to: "To",
+  to: t("ToTime"),
   timezone: t("TimeZone"),
   contactPoints: t("ContactPoints"),
   values: t("Destination"),

@@ -29,7 +29,7 @@ interface Props {
 }
 
 const THRESHOLD_LABELS = {
-  batteryBelow: ["Below (%)", "20"],
+  batteryBelow: [t("BelowPercent"), "20"],
   failingAfter: [t("FailuresInRow"), "5"],
 } as const;
 
@@ -90,13 +90,13 @@ function ScheduleFields({ form, problem, onChange }: Props) {
   return (
     <Card title={t("WhenItMayBeSent")} className="form">
       <WeekPicker schedule={schedule} onDraw={onChange} />
-      <p className="field-hint">{t("scheduleWordsDragOnDayToDraw", { scheduleWords: scheduleWords(parseSchedule(schedule), form.timezone) })}</p>
+      <p className="field-hint">{t("scheduleDragOnDayToDraw", { schedule: scheduleWords(parseSchedule(schedule), form.timezone) })}</p>
       <div className="schedule">
         <Select label={t("Day")} error={fieldError(problem, "schedule")} options={[["", t("Always")], ...DAYS.map((day, index) => [String(index + 1), day] as const)]} value={form.day} onChange={(event) => onChange({ day: event.target.value })} />
         {form.day && (
           <>
             <TextField label={t("From")} type="time" value={form.from} onChange={(event) => onChange({ from: event.target.value })} />
-            <TextField label={t("To")} type="time" value={form.to} onChange={(event) => onChange({ to: event.target.value })} />
+            <TextField label={t("ToTime")} type="time" value={form.to} onChange={(event) => onChange({ to: event.target.value })} />
           </>
         )}
         <Select
@@ -152,8 +152,8 @@ export function NotificationFields(props: Props) {
       <div className="column">
         <ScheduleFields {...props} />
         <Card title={t("Text")} note={t("emptyForDefaultText")} className="form">
-          <TextField label={t("Subject")} placeholder={t("messageDeviceNameIsTooWarm")} error={fieldError(problem, "params.subject")} value={form.subject} onChange={(event) => onChange({ subject: event.target.value })} />
-          <TextArea label={t("Body")} hint={t("isExpressionItIsCheckedWhen")} rows={3} error={fieldError(problem, "params.body")} value={form.body} onChange={(event) => onChange({ body: event.target.value })} />
+          <TextField label={t("Subject")} placeholder={t("deviceNameIsTooWarm", { deviceName: "{{ message.deviceName }}" })} error={fieldError(problem, "params.subject")} value={form.subject} onChange={(event) => onChange({ subject: event.target.value })} />
+          <TextArea label={t("Body")} hint={t("isExpressionItIsCheckedWhen", { braces: "{{ … }}" })} rows={3} error={fieldError(problem, "params.body")} value={form.body} onChange={(event) => onChange({ body: event.target.value })} />
         </Card>
       </div>
     </>

@@ -60,7 +60,7 @@ function About({ notification }: { notification: Notification }) {
                 )}
               </>
             ) : (
-              "none"
+              t("noLastError")
             ),
           ],
         ]}

@@ -27,7 +27,7 @@ export function NotificationSwitch({ notification }: { notification: Notificatio
     onSuccess: (changed, enabled) => {
       refreshNotification(client, changed);
       const undo = () => put(!enabled).then((back) => refreshNotification(client, back), fail);
-      showToast(enabled ? t("nameFiresAgain", { name }) : t("nameIsDisabledDISABLEDMEANS", { name, DISABLED_MEANS }), { action: { label: t("Undo"), run: undo } });
+      showToast(enabled ? t("nameFiresAgain", { name }) : t("nameIsDisabledMeaning", { name, meaning: DISABLED_MEANS }), { action: { label: t("Undo"), run: undo } });
     },
     onError: (error, _enabled, before) => {
       // Without the service nothing else would say how it is.

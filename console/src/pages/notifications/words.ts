@@ -45,8 +45,8 @@ function numberOf(params: Params, name: string, fallback: number): number {
 
 function areaWords(params: Params): string {
   const area = params.geofence as { radius?: unknown; type?: unknown } | null | undefined;
-  if (typeof area?.radius === "number") return area.radius >= 1_000 ? t("circleOfNumberKm", { Number: Number((area.radius / 1_000).toFixed(1)) }) : t("circleOfRadiusM", { radius: area.radius });
-  return area?.type === "MultiPolygon" ? t("severalAreas") : area ? "a polygon" : t("area");
+  if (typeof area?.radius === "number") return area.radius >= 1_000 ? t("circleOfKilometres", { kilometres: Number((area.radius / 1_000).toFixed(1)) }) : t("circleOfMetres", { metres: area.radius });
+  return area?.type === "MultiPolygon" ? t("severalAreas") : area ? t("polygon") : t("area");
 }
 
 function sentence(words: string): string {
@@ -61,13 +61,13 @@ export function reasonWords(reason: string | null | undefined, params: Params, m
     case "measurement":
       return params.condition ? conditionWords(params) : sentence(conditionWords(params, measurement));
     case "deviceSilent":
-      return t("deviceIsSilentForSecondsWords", { secondsWords: secondsWords(numberOf(params, "silentAfter", 86_400)) });
+      return t("deviceIsSilentForDuration", { duration: secondsWords(numberOf(params, "silentAfter", 86_400)) });
     case "batteryLow":
-      return t("batteryIsBelowParams", { params: numberOf(params, "batteryBelow", 20) });
+      return t("batteryIsBelowPercent", { percent: numberOf(params, "batteryBelow", 20) });
     case "geofenceEnter":
-      return t("deviceEntersParams", { params: areaWords(params) });
+      return t("deviceEntersGivenArea", { area: areaWords(params) });
     case "geofenceExit":
-      return t("deviceLeavesParams", { params: areaWords(params) });
+      return t("deviceLeavesGivenArea", { area: areaWords(params) });
     case "configurationDrift":
       return t("configurationDrifts");
     case "connectorFailing":
@@ -91,7 +91,7 @@ function ownRecipients(type: string, params: Params): string {
   const url = typeof params.url === "string" ? params.url : "";
   if (type === "email") return Array.isArray(params.to) ? params.to.join(", ") : "";
   if (type === "push") return t("MembersWithRegisteredPhoneOrBrowser");
-  if (type === "chat") return t("ChatValue", { value: url.split(":")[0] ?? "" }).trim();
+  if (type === "chat") return t("ChatService", { service: url.split(":")[0] ?? "" }).trim();
   return url;
 }
 
@@ -164,17 +164,21 @@ export function scheduleWords(schedule: Schedule | null, zone: string): string {
   if (!schedule) return t("Always");
   const day = DAYS[(schedule.Day || 7) - 1] ?? "";
   if (!schedule.From && !schedule.To) return `${day}, ${zone}`;
-  return t("dayValueToValue2Zone", { day, value: clock(schedule.From) || "00:00", value2: clock(schedule.To) || "24:00", zone });
+  return t("dayFromToZone", { day, from: clock(schedule.From) || "00:00", to: clock(schedule.To) || "24:00", zone });
 }
 
 // What a backtest has found, as a sentence.
 export function timesWords({ items, messages, nextToken }: Pick<Schemas["BacktestResult"], "items" | "messages" | "nextToken">): string {
   const raised = items.reduce((sum, each) => sum + each.alarms.length, 0);
-  const part = nextToken ? ` ${t("NotAllDevicesWereExamined")}` : "";
-  if (raised === 0) return t("InLastWeekItWouldNot", { part });
   const times = t("countTimes", { count: raised });
-  const where = items.length === 1 ? "" : ` ${t("onCountDevices", { count: items.length })}`;
-  return t("InLastWeekItWouldHave", { times, where, messages, value: t("deliveries", { count: messages }), part });
+  const deliveries = t("countDeliveries", { count: messages });
+  const words =
+    raised === 0
+      ? t("InLastWeekItWouldNot")
+      : items.length === 1
+        ? t("InLastWeekItWouldHave", { times, deliveries })
+        : t("InLastWeekItWouldHaveOnDevices", { times, count: items.length, deliveries });
+  return nextToken ? `${words} ${t("NotAllDevicesWereExamined")}` : words;
 }
 
 // Where a limit may be moved: as far as the values go, and a little further, in round steps.

@@ -89,13 +89,13 @@ export const PARAMETERS: Readonly<Record<Content, readonly Parameter[]>> = {
 };
 
 export const LABELS: Readonly<Record<Exclude<keyof ReportForm, "values">, string>> = {
-  name: "Name",
+  name: t("Name"),
   content: t("Content"),
   subgroups: t("GroupsBelow"),
   devices: t("Devices"),
-  type: "Device type",
+  type: t("DeviceType"),
   tags: t("Tags"),
-  kind: "Kind",
+  kind: t("Kind"),
   columns: t("Values"),
   measurement: t("Measurement"),
   of: t("Value"),
@@ -112,8 +112,8 @@ export const LABELS: Readonly<Record<Exclude<keyof ReportForm, "values">, string
   every: t("Every"),
   at: t("At"),
   timezone: t("TimeZone"),
-  format: "Format",
-  to: "Sent by",
+  format: t("Format"),
+  to: t("SentBy"),
   addresses: t("Addresses"),
 };
 

@@ -1,7 +1,7 @@
 // The fields of a report: used to edit one and to create one.
 import { useId, type ReactNode } from "react";
 import { useQuery } from "@tanstack/react-query";
-import { ALARM_REASONS, SEVERITIES } from "~/alarms/words";
+import { ALARM_REASONS, SEVERITIES, severityWords } from "~/alarms/words";
 import type { ApiProblem } from "~/api/client";
 import { mayCall, useMay, useRights, type Rights } from "~/api/may";
 import type { Operation } from "~/api/permissions";
@@ -48,7 +48,7 @@ export function firstContent(rights: Rights): Content {
 const COLUMNS_MAX = 20;
 const SERIES_DEVICES_MAX = 1_000;
 const EVERY: Options = [
-  ["day", "day"],
+  ["day", t("day")],
   ["week", t("Monday")],
   ["month", t("firstOfMonth")],
 ];
@@ -108,7 +108,7 @@ function ColumnsField({ groupId, form, problem, hint, onChange }: Props & { hint
       </span>
       <div className="chips">
         {chosen.map((each) => (
-          <button key={each} type="button" className="chip" aria-label={t("RemoveEach", { each })} onClick={() => set(chosen.filter((other) => other !== each))}>
+          <button key={each} type="button" className="chip" aria-label={t("RemoveName", { name: each })} onClick={() => set(chosen.filter((other) => other !== each))}>
             {each} <span aria-hidden="true">×</span>
           </button>
         ))}
@@ -164,7 +164,7 @@ function SeriesFields(props: Props) {
         <ParameterSelect {...props} name="combine" label={t("DevicesTogether")} options={optionsOf(COMBINE_WORDS, t("togetherAsFitsMeasurement"))} />
         {form.combine === "percentile" && <ParameterText {...props} name="percentile" field="percentile" label={t("Percentile")} hint={t("From0To100")} inputMode="decimal" />}
         <ParameterSelect {...props} name="of" label={t("ValueOfEach")} options={optionsOf(OF_WORDS, t("asFitsMeasurement"))} />
-        <ParameterSelect {...props} name="calendarSpan" label={t("Rows")} options={optionsOf(SPAN_WORDS, t("everyAsFitsPeriod", { every: spanOfSeries(form.every, "") }))} />
+        <ParameterSelect {...props} name="calendarSpan" label={t("Rows")} options={optionsOf(SPAN_WORDS, t("spanAsFitsPeriod", { span: spanOfSeries(form.every, "") }))} />
       </div>
       <ChosenDevices {...props} max={SERIES_DEVICES_MAX} />
       <SubgroupsField {...props} />
@@ -205,7 +205,7 @@ function DeviceFields(props: Props) {
       <MoreFields summary={t("SearchBattery")} hasValue={Boolean(form.q || form.batteryBelow)} error={fieldErrors(problem, ["parameters.q", "parameters.batteryBelow"])} refusal={problem}>
         <div className="report-choices">
           <ParameterText {...props} name="q" field="q" label={t("Search")} hint={t("AsInListOfDevicesName")} />
-          <ParameterText {...props} name="batteryBelow" field="batteryBelow" label={t("BatteryBelow2")} inputMode="decimal" />
+          <ParameterText {...props} name="batteryBelow" field="batteryBelow" label={t("BatteryBelowPercent")} inputMode="decimal" />
         </div>
       </MoreFields>
     </>
@@ -216,9 +216,9 @@ function AlarmFields(props: Props) {
   return (
     <>
       <div className="report-choices">
-        <ParameterSelect {...props} name="severity" label={t("Severity")} options={[["", "any"], ...SEVERITIES.map((each) => [each, each] as const)]} />
-        <ParameterSelect {...props} name="reason" label={t("Reason")} options={optionsOf(ALARM_REASONS, "any")} />
-        <ParameterSelect {...props} name="state" label={t("State")} options={optionsOf(STATE_WORDS, "any")} />
+        <ParameterSelect {...props} name="severity" label={t("Severity")} options={[["", t("anySeverity")], ...SEVERITIES.map((each) => [each, severityWords(each)] as const)]} />
+        <ParameterSelect {...props} name="reason" label={t("Reason")} options={optionsOf(ALARM_REASONS, t("anyReason"))} />
+        <ParameterSelect {...props} name="state" label={t("State")} options={optionsOf(STATE_WORDS, t("anyState"))} />
         <ChosenDevices {...props} max={1} />
       </div>
       <SubgroupsField {...props} />
@@ -290,26 +290,17 @@ function ScheduleCard({ form, problem, onChange }: Props) {
       ))}
     </select>
   );
+  const parts = {
+    every: select("every", t("Every"), EVERY),
+    at: <input type="time" {...common("at", t("TimeOfDay"))} />,
+    timezone: select("timezone", t("TimeZone"), zones.map((each) => [each, each] as const)),
+    format: select("format", t("Format"), FORMATS),
+  };
   return (
     <Card title={t("When")} className="form">
       <div className={`sentence-box ${errors.length > 0 ? "field-wrong" : ""}`}>
         <div className="sentence" role="group" aria-label={t("When")}>
-          <span className="sentence-part">
-            <span>{form.every === "month" ? t("OnEvery") : t("Every")}</span>
-            {select("every", t("Every"), EVERY)}
-          </span>
-          <span className="sentence-part">
-            <span>{t("at")}</span>
-            <input type="time" {...common("at", t("TimeOfDay"))} />
-          </span>
-          <span className="sentence-part">
-            <span>{t("in")}</span>
-            {select("timezone", t("TimeZone"), zones.map((each) => [each, each] as const))}
-          </span>
-          <span className="sentence-part">
-            <span>{t("as")}</span>
-            {select("format", t("Format"), FORMATS)}
-          </span>
+          {form.every === "month" ? t.rich("monthlySentence", parts) : t.rich("everySentence", parts)}
         </div>
         {errors.map((each) => (
           <p key={each} className="field-error">
@@ -317,7 +308,7 @@ function ScheduleCard({ form, problem, onChange }: Props) {
           </p>
         ))}
         <p className="field-hint">
-          {form.at ? whenWords(form) : t("AtTimeOfDay")}, {aboutWords(form)}.
+          {t("whenAndAbout", { when: form.at ? whenWords(form) : t("AtTimeOfDay"), about: aboutWords(form) })}
         </p>
       </div>
     </Card>
@@ -339,7 +330,7 @@ function RecipientCard({ form, fields, noMail, problem, onChange }: Props) {
     <Card title={t("ToWhom")} className="form">
       <fieldset className="reasons">
         <legend className="visually-hidden">{t("SentBy")}</legend>
-        {choice("email", "E-mail", noMail ?? t("EachAddressGetsItsOwnMail"), noMail !== undefined && !isMail)}
+        {choice("email", t("Email"), noMail ?? t("EachAddressGetsItsOwnMail"), noMail !== undefined && !isMail)}
         {choice("webhook", t("Webhook"), t("fileInRequestToURLSigned"), false)}
       </fieldset>
       {fieldError(problem, "to.type") && <p className="field-error">{fieldError(problem, "to.type")}</p>}

@@ -12,7 +12,6 @@ import { Facts } from "~/ui/page";
 import { QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
 import { CONTENT_LABELS, periodWords, secretOf } from "./words";
-import { LOCALE } from "~/i18n";
 import { t } from "~/messages/reports";
 import "~/pages/sign-in/sign-in.css";
 
@@ -30,7 +29,7 @@ function Expired() {
   return (
     <>
       <p role="alert">
-        {t.rich("strongLinkWorksForSevenDays", { strong: <strong>{t("ThisLinkIsInvalidOrHas")}</strong> })}
+        {t.rich("linkWorksForSevenDays", { expired: <strong>{t("ThisLinkIsInvalidOrHas")}</strong> })}
       </p>
       <HowToGetAnother />
     </>
@@ -57,7 +56,7 @@ function Download({ secret, found }: { secret: string; found: ReportDownload }) 
         rows={[
           [t("Content"), CONTENT_LABELS[found.content]],
           [t("Period"), `${periodWords(found)} (${found.timezone})`],
-          [t("File"), `${found.fileName}, ${found.rows.toLocaleString(LOCALE)} ${t("rows", { count: found.rows })}, ${bytes(found.bytes)}`],
+          [t("File"), `${found.fileName}, ${t("countRows", { count: found.rows })}, ${bytes(found.bytes)}`],
           [t("AvailableUntil"), <TimeText key="until" at={found.expiresAt} precision="minute" />],
         ]}
       />
@@ -96,7 +95,7 @@ function Opened({ secret }: { secret: string }) {
 export function ReportLinkPage() {
   const secret = useFragmentSecret(secretOf, false);
   useEffect(() => {
-    document.title = "Report · longwire";
+    document.title = t("ReportLongwire");
   }, []);
   return (
     <main className="sign-in">

@@ -50,13 +50,13 @@ function DeviceNames({ groupId, ids }: { groupId: string; ids: readonly string[]
           </Link>
         </span>
       ))}
-      {ids.length > shown.length && ` ${t("andValueMore", { value: ids.length - shown.length })}`}
+      {ids.length > shown.length && ` ${t("andCountMore", { count: ids.length - shown.length })}`}
     </>
   );
 }
 
 function LastRun({ run, timezone }: { run: Run; timezone: string }) {
-  const notes = [sizeWords(run), run.recipients > 0 && t("toRecipientsValue", { recipients: run.recipients, value: t("recipients", { count: run.recipients }) }), run.isTest && t("sentByHand")].filter(Boolean).join(" · ");
+  const notes = [sizeWords(run), run.recipients > 0 && t("toCountRecipients", { count: run.recipients }), run.isTest && t("sentByHand")].filter(Boolean).join(" · ");
   const cause = causeOf(run);
   const missed = missedWords(run);
   return (
@@ -65,7 +65,7 @@ function LastRun({ run, timezone }: { run: Run; timezone: string }) {
         <RunPill run={run} /> <TimeText at={run.at} withAgo precision="minute" />
       </div>
       {cause && <div>{cause}</div>}
-      <div className="ink-2">{t("aboutPeriodWords", { periodWords: periodWords({ ...run, timezone }) })}</div>
+      <div className="ink-2">{t("aboutPeriod", { period: periodWords({ ...run, timezone }) })}</div>
       {notes && <div className="ink-2">{notes}</div>}
       {missed && <div className="ink-2">{missed}</div>}
     </>
@@ -83,11 +83,11 @@ function About({ report }: { report: Report }) {
         rows={[
           [t("What"), `${contentWords(report, find)}; ${FORMAT_WORDS[report.format]}`],
           ...(devices.length > 0 ? ([[t("Devices"), <DeviceNames key="devices" groupId={report.groupId} ids={devices} />]] as const) : []),
-          [t("When"), t("reportInTimezoneReport2", { report: whenWords(report), timezone: report.timezone, report2: aboutWords(report) })],
+          [t("When"), t("whenInTimezoneAbout", { when: whenWords(report), timezone: report.timezone, about: aboutWords(report) })],
           [t("Next"), report.enabled ? <TimeText key="next" at={report.nextAt} withAgo precision="minute" /> : t("notWhileItIsDisabled")],
           [t("To"), recipientWords(report.to)],
           [t("WithPermissionsOf"), nameOf(report.updatedBy)],
-          [t("LastRun"), report.lastRun ? <LastRun key="run" run={report.lastRun} timezone={report.timezone} /> : "never"],
+          [t("LastRun"), report.lastRun ? <LastRun key="run" run={report.lastRun} timezone={report.timezone} /> : t("never")],
         ]}
       />
     </Card>
@@ -185,7 +185,7 @@ function Actions({ report, onSend }: { report: Report; onSend: (sent: SentReport
 }
 
 function StatePill({ report }: { report: Report }) {
-  if (!report.enabled) return <Pill tone={report.lastRun?.state === "stopped" ? "bad" : "idle"}>{report.lastRun?.state === "stopped" ? "stopped" : "disabled"}</Pill>;
+  if (!report.enabled) return <Pill tone={report.lastRun?.state === "stopped" ? "bad" : "idle"}>{report.lastRun?.state === "stopped" ? t("stopped") : t("disabled")}</Pill>;
   return report.lastRun ? <RunPill run={report.lastRun} /> : <span className="ink-3">{t("notSentYet")}</span>;
 }
 

@@ -16,7 +16,6 @@ import { reportsQuery, type Report } from "./queries";
 import { RunPill, causeOf, sizeWords } from "./report-run";
 import { FORMAT_WORDS, contentWords, recipientWords, whenWords } from "./summary";
 import { ReportSwitch } from "./toggle";
-import { LOCALE } from "~/i18n";
 import { t } from "~/messages/reports";
 import "~/pages/connectors/connectors.css";
 import "./reports.css";
@@ -54,7 +53,7 @@ function SizeCell({ report: { lastRun: run } }: { report: Report }) {
     <div className="report-lines">
       <span>{bytes(run.bytes)}</span>
       <span className="ink-2">
-        {run.rows.toLocaleString(LOCALE)} {t("rows", { count: run.rows })}
+        {t("countRows", { count: run.rows })}
       </span>
     </div>
   );

@@ -69,7 +69,7 @@ export function SendOutcome({ sent }: { sent: SentReport }) {
   return (
     <Card title={t("SentByHand")}>
       <p className="report-outcome">
-        <RunPill run={run} /> <span>{[`About ${about}`, sizeWords(run), run.recipients > 0 && t("toRecipientsValue", { recipients: run.recipients, value: t("recipients", { count: run.recipients }) })].filter(Boolean).join(" · ")}</span>
+        <RunPill run={run} /> <span>{[t("AboutPeriod", { period: about }), sizeWords(run), run.recipients > 0 && t("toCountRecipients", { count: run.recipients })].filter(Boolean).join(" · ")}</span>
       </p>
       {causeOf(run) && <p>{causeOf(run)}</p>}
     </Card>

@@ -1,5 +1,5 @@
 // A report in words: what is in it, when it is sent, to whom, and what became of it.
-import { ALARM_REASONS, type FindMeasurement } from "~/alarms/words";
+import { ALARM_REASONS, severityWords, type FindMeasurement } from "~/alarms/words";
 import { measurementLabel } from "~/measurements/values";
 import type { Tone } from "~/ui/pill";
 import type { Report } from "./queries";
@@ -9,22 +9,22 @@ type Run = NonNullable<Report["lastRun"]>;
 
 export const KIND_WORDS: Readonly<Record<string, string>> = { data: t("Data"), event: t("Events"), geoloc: t("Geolocations"), telemetry: t("Telemetry") };
 export const SEEN_WORDS: Readonly<Record<string, string>> = {
-  hour: "within an hour",
-  day: "within a day",
+  hour: t("withinHour"),
+  day: t("withinDay"),
   week: t("withinWeek"),
   longer: t("longerAgo"),
-  never: "never",
+  never: t("never"),
   silent: t("silentByWhatIsExpectedOf"),
 };
 export const OF_WORDS: Readonly<Record<string, string>> = {
-  mean: "mean",
-  min: "smallest",
-  max: "largest",
-  first: "first",
-  last: "last",
-  sum: "sum",
+  mean: t("mean"),
+  min: t("smallest"),
+  max: t("largest"),
+  first: t("first"),
+  last: t("last"),
+  sum: t("sum"),
   count: t("countOfValues"),
-  increase: "increase",
+  increase: t("increase"),
 };
 export const COMBINE_WORDS: Readonly<Record<string, string>> = {
   none: t("eachDeviceByItself"),
@@ -35,7 +35,7 @@ export const COMBINE_WORDS: Readonly<Record<string, string>> = {
   count: t("numberOfDevices"),
   percentile: t("percentileOfDevices"),
 };
-export const SPAN_WORDS: Readonly<Record<string, string>> = { hour: "by the hour", day: "by the day", week: t("byWeek"), month: "by the month" };
+export const SPAN_WORDS: Readonly<Record<string, string>> = { hour: t("byHour"), day: t("byDay"), week: t("byWeek"), month: t("byMonth") };
 export const STATE_WORDS: Readonly<Record<string, string>> = { open: t("stillOpen"), resolved: t("resolvedByThen") };
 export const FORMAT_WORDS: Readonly<Record<Report["format"], string>> = { csv: "CSV", xlsx: "XLSX" };
 
@@ -62,23 +62,23 @@ export function contentWords({ content, parameters, every }: Pick<Report, "conte
   const given = (name: string) => textOf(parameters[name]);
   const type = given("type");
   const tags = [parameters.tags, parameters.tag].flat().filter(Boolean).map(String);
-  const chosen = [type && t("ofTypeType", { type }), tags.length > 0 && t("taggedValue", { value: tags.join(", ") }), ofDevices(parameters.deviceId), parameters.subgroups === true && t("withGroupsBelow")];
+  const chosen = [type && t("ofTypeType", { type }), tags.length > 0 && t("taggedTags", { tags: tags.join(", ") }), ofDevices(parameters.deviceId), parameters.subgroups === true && t("withGroupsBelow")];
   if (content === "records") return parts([KIND_WORDS[given("kind") || "data"] ?? given("kind"), ...chosen]);
   if (content === "devices") {
     const seen = given("seen");
     const battery = parameters.batteryBelow;
-    return parts([t("Devices"), ...chosen, given("q") && t("likeGiven", { given: given("q") }), seen && t("lastSeenValue", { value: SEEN_WORDS[seen] ?? seen }), typeof battery === "number" && t("batteryBelowBattery", { battery })]);
+    return parts([t("Devices"), ...chosen, given("q") && t("likeGiven", { given: given("q") }), seen && t("lastSeenWhen", { when: SEEN_WORDS[seen] ?? seen }), typeof battery === "number" && t("batteryBelowPercent", { percent: battery })]);
   }
   if (content === "alarms") {
     const [severity, reason, state] = [given("severity"), given("reason"), given("state")];
-    return parts([severity ? t("AlarmsSeverity", { severity }) : t("Alarms"), reason && (ALARM_REASONS[reason] ?? reason), STATE_WORDS[state], ...chosen]);
+    return parts([severity ? t("AlarmsSeverity", { severity: severityWords(severity) }) : t("Alarms"), reason && (ALARM_REASONS[reason] ?? reason), STATE_WORDS[state], ...chosen]);
   }
   const name = given("measurement");
   const combine = given("combine");
   return parts([
     measurementLabel(find(name) ?? { name }),
     OF_WORDS[given("of")],
-    combine && (combine === "percentile" ? t("percentilePercentileOfDevices", { percentile: String(parameters.percentile) }) : (COMBINE_WORDS[combine] ?? combine)),
+    combine && (combine === "percentile" ? t("givenPercentileOfDevices", { percentile: String(parameters.percentile) }) : (COMBINE_WORDS[combine] ?? combine)),
     spanOfSeries(every, given("calendarSpan")),
     ...chosen,
   ]);
@@ -88,15 +88,19 @@ function parts(given: readonly (string | false | undefined)[]): string {
   return given.filter(Boolean).join(", ");
 }
 
-const DAY_WORDS: Readonly<Record<Report["every"], string>> = { day: "Every day", week: t("EveryMonday"), month: "On the first of the month" };
+const WHEN_WORDS: Readonly<Record<Report["every"], (at: string) => string>> = {
+  day: (at) => t("EveryDayAt", { at }),
+  week: (at) => t("EveryMondayAt", { at }),
+  month: (at) => t("OnFirstOfMonthAt", { at }),
+};
 const ABOUT_WORDS: Readonly<Record<Report["every"], string>> = {
-  day: "about the day before",
+  day: t("aboutDayBefore"),
   week: t("aboutWeekBeforeFromMondayTo"),
-  month: "about the month before",
+  month: t("aboutMonthBefore"),
 };
 
 export function whenWords({ every, at }: Pick<Report, "every" | "at">): string {
-  return t("valueAtAt", { value: DAY_WORDS[every], at });
+  return WHEN_WORDS[every](at);
 }
 
 // A list of devices is about no time but its own.
@@ -115,10 +119,13 @@ export function runTone(run: Pick<Run, "state" | "error">): Tone {
   return "bad";
 }
 
+const OUTCOME_WORDS: Readonly<Record<string, string>> = { sent: t("sent"), stopped: t("stopped") };
+
 export function runWords({ state, error, recipients, failed }: Pick<Run, "state" | "error" | "recipients" | "failed">): string {
   if (state === "queued") return error ? t("toBeTriedAgain") : t("onItsWay");
   if (state === "failed" && recipients > 0) return failed === recipients ? t("notDelivered") : t("notDeliveredToFailedOfRecipients", { failed, recipients });
-  return state === "failed" ? t("notMade") : state;
+  if (state === "failed") return t("notMade");
+  return OUTCOME_WORDS[state] ?? state;
 }
 
 export const STOPPED_MEANS = t("WhoeverItWasReadForMay");

@@ -26,7 +26,7 @@ export function ReportSwitch({ report }: { report: Report }) {
     onSuccess: (changed, enabled) => {
       refreshReport(client, changed);
       const undo = () => put(!enabled).then((back) => refreshReport(client, back), fail);
-      showToast(enabled ? t("nameIsSentAgainWithWhat", { name }) : t("nameIsDisabledDISABLEDMEANS", { name, DISABLED_MEANS }), { action: { label: t("Undo"), run: undo } });
+      showToast(enabled ? t("nameIsSentAgainWithWhat", { name }) : t("nameIsDisabledMeaning", { name, meaning: DISABLED_MEANS }), { action: { label: t("Undo"), run: undo } });
     },
     onError: (error, _enabled, before) => {
       // Without the service nothing else would say how it is.

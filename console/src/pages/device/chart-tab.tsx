@@ -16,6 +16,7 @@ import { momentOf, spanOf } from "~/time";
 import { Button } from "~/ui/button";
 import { Checkbox, Select, TextField } from "~/ui/field";
 import type { SeriesBand, SeriesMark, SeriesProps } from "~/ui/series";
+import { KIND_LABELS } from "~/ui/pill";
 import { Empty, QueryView } from "~/ui/state";
 import { MeasurementChart, PathChart } from "./measurement-chart";
 import { seriesOf } from "./numbers";
@@ -50,7 +51,7 @@ function useEventMarks(device: Device): readonly SeriesMark[] {
   return query.data ?? NO_MARKS;
 }
 
-const ALARM_NOUNS = ["alarm", "alarms"] as const;
+const ALARM_NOUNS = [t("alarm"), t("alarms")] as const;
 
 function bandOf(alarm: Alarm, find: FindMeasurement): SeriesBand {
   const tone = SEVERITY_TONES[alarm.severity as Severity];
@@ -95,7 +96,7 @@ function OtherPath({ onAdd }: { onAdd: (id: string) => void }) {
     <details className="more-fields">
       <summary>{t("OtherPath")}</summary>
       <form className="chart-path" onSubmit={submit}>
-        <Select label={t("InRecordsOf")} options={KINDS.map((each) => [each, each === "geoloc" ? "geolocation" : each] as const)} value={kind} onChange={(event) => setKind(event.target.value)} />
+        <Select label={t("InRecordsOf")} options={KINDS.map((each) => [each, KIND_LABELS[each]] as const)} value={kind} onChange={(event) => setKind(event.target.value)} />
         <TextField label={t("JSONPointerToNumber")} placeholder="/data/channels/0" value={path} error={error} onChange={(event) => setPath(event.target.value)} />
         <Button type="submit">{t("AddChart")}</Button>
       </form>
@@ -117,7 +118,7 @@ export function ChartTab({ device, search, set }: { device: Device; search: Devi
   const paths = (search.series ?? []).flatMap((id) => seriesOf(id) ?? []);
   const setPaths = (ids: string[]) => set({ series: ids.length > 0 ? ids : undefined });
   return (
-    <QueryView query={values} operation="GET /device/values" groupId={device.groupId} noun={t("device")}>
+    <QueryView query={values} operation="GET /device/values" groupId={device.groupId} noun={t("nounDevice")}>
       {(items) => {
         const chosen = search.measurement ?? (paths.length > 0 ? [] : items.slice(0, TICKED_FIRST).map((each) => each.name));
         const shown = items.filter((each) => chosen.includes(each.name));

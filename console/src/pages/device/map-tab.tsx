@@ -80,7 +80,7 @@ function TrackMap({ device, track }: { device: Device; track: Track }) {
           </span>
         )}
         <span className="ink-2 number">
-          {isMore ? t("lastCountPositionsOfRange", { count: fixes.length }) : t("countPositionValue", { count: fixes.length, value: fixes.length === 1 ? "" : "s" })}
+          {isMore ? t("lastPositionsOfRange", { number: fixes.length }) : t("positions", { count: fixes.length })}
         </span>
       </div>
       <div className="track-map">
@@ -100,7 +100,7 @@ export default function MapTab({ device }: { device: Device }) {
     refetchInterval: 60_000,
   });
   return (
-    <QueryView query={query} operation="GET /device/geoloc" groupId={device.groupId} noun={t("device")}>
+    <QueryView query={query} operation="GET /device/geoloc" groupId={device.groupId} noun={t("nounDevice")}>
       {(track) => (track.fixes.length > 0 ? <TrackMap device={device} track={track} /> : <Empty text={t("NoPositionIsKnownOfThis")} />)}
     </QueryView>
   );

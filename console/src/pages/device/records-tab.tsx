@@ -94,13 +94,13 @@ export function RecordsTab({ device, search, set }: { device: Device; search: De
           !isSparse && <Empty text={t("NoRecordOfTheseKindsArrived")} action={search.kind && <Button onClick={() => set({ kind: undefined })}>{t("AllKinds")}</Button>} />
         )
       ) : query.isError ? (
-        <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /group/records" groupId={device.groupId} noun={t("device")} />
+        <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /group/records" groupId={device.groupId} noun={t("nounDevice")} />
       ) : (
         <Loading />
       )}
       {isSparse && (
         <p className="ink-2">
-          {t("LookedAtLookedRecordsOfGroup", { looked })}{" "}
+          {t("lookedAtRecords", { count: looked })}{" "}
           <Button onClick={() => void query.fetchNextPage()} disabledReason={query.isFetchingNextPage ? t("Looking") : undefined}>
             {t("LookFurtherBack")}
           </Button>

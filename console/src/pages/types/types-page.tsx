@@ -68,11 +68,11 @@ export function TypesPage() {
       <div className="filters">
         <Typed className="filter-q" label={t("NameOrId")} value={search.q} onType={setQ} />
       </div>
-      <QueryView query={query} noun={t("catalogue")}>
+      <QueryView query={query} noun={t("nounCatalogue")}>
         {(types) => {
           const rows = types.filter((each) => `${each.name} ${each.displayName}`.toLowerCase().includes(wanted));
           if (types.length === 0) return <Empty text={t("ThereIsNoDeviceType")} />;
-          if (rows.length === 0) return <NoMatch chips={[{ label: t("nameQ", { q: search.q }), onRemove: () => setQ(undefined) }]} onClear={() => setQ(undefined)} />;
+          if (rows.length === 0) return <NoMatch chips={[{ label: t("nameText", { text: search.q }), onRemove: () => setQ(undefined) }]} onClear={() => setQ(undefined)} />;
           return (
             <Table
               label={t("DeviceTypes")}

@@ -51,7 +51,7 @@ function useEventMarks(device: Device): readonly SeriesMark[] {
   return query.data ?? NO_MARKS;
 }
 
-const ALARM_NOUNS = [t("alarm"), t("alarms")] as const;
+const ALARM_NOUNS = ["alarm", "alarms"] as const;
 
 function bandOf(alarm: Alarm, find: FindMeasurement): SeriesBand {
   const tone = SEVERITY_TONES[alarm.severity as Severity];
@@ -118,7 +118,7 @@ export function ChartTab({ device, search, set }: { device: Device; search: Devi
   const paths = (search.series ?? []).flatMap((id) => seriesOf(id) ?? []);
   const setPaths = (ids: string[]) => set({ series: ids.length > 0 ? ids : undefined });
   return (
-    <QueryView query={values} operation="GET /device/values" groupId={device.groupId} noun={t("nounDevice")}>
+    <QueryView query={values} operation="GET /device/values" groupId={device.groupId} noun={t("device")}>
       {(items) => {
         const chosen = search.measurement ?? (paths.length > 0 ? [] : items.slice(0, TICKED_FIRST).map((each) => each.name));
         const shown = items.filter((each) => chosen.includes(each.name));

@@ -46,7 +46,7 @@ function Effective({ device }: { device: Device }) {
         )
       }
     >
-      <QueryView query={query} operation="GET /device/configuration" groupId={device.groupId} noun={t("nounDevice")} skeletonRows={2}>
+      <QueryView query={query} operation="GET /device/configuration" groupId={device.groupId} noun={t("device")} skeletonRows={2}>
         {(found) => {
           const drift = new Map((found.drift ?? []).map((each) => [each.path, each]));
           return (

@@ -226,7 +226,7 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
           )}
           {tab === "configuration" && <ConfigurationTab device={device} />}
           {tab === "downlinks" && <DownlinksTab device={device} onSend={() => setDialog("send")} />}
-          {tab === "changes" && <ObjectChanges groupId={device.groupId} objectId={device.deviceId} noun={t("nounDevice")} />}
+          {tab === "changes" && <ObjectChanges groupId={device.groupId} objectId={device.deviceId} noun={t("device")} />}
         </Tabs>
       )}
       {dialog === "send" && <SendDialog device={device} onClose={close} />}
@@ -253,7 +253,7 @@ export function DevicePage() {
   return (
     <>
       {!query.data && <PageHeader title={t("Device")} />}
-      <QueryView query={query} noun={t("nounDevice")}>
+      <QueryView query={query} noun={t("device")}>
         {(device) => <Loaded key={device.deviceId} device={device} search={search} set={set} />}
       </QueryView>
     </>

@@ -173,7 +173,7 @@ export function DownlinksTab({ device, onSend }: { device: Device; onSend: () =>
   const rows = query.data?.pages.flatMap((page) => page.items) ?? [];
   if (!query.data)
     return query.isError ? (
-      <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /device/downlinks" groupId={device.groupId} noun={t("nounDevice")} />
+      <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /device/downlinks" groupId={device.groupId} noun={t("device")} />
     ) : (
       <Loading />
     );

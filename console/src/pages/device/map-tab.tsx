@@ -100,7 +100,7 @@ export default function MapTab({ device }: { device: Device }) {
     refetchInterval: 60_000,
   });
   return (
-    <QueryView query={query} operation="GET /device/geoloc" groupId={device.groupId} noun={t("nounDevice")}>
+    <QueryView query={query} operation="GET /device/geoloc" groupId={device.groupId} noun={t("device")}>
       {(track) => (track.fixes.length > 0 ? <TrackMap device={device} track={track} /> : <Empty text={t("NoPositionIsKnownOfThis")} />)}
     </QueryView>
   );

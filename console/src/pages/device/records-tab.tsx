@@ -94,7 +94,7 @@ export function RecordsTab({ device, search, set }: { device: Device; search: De
           !isSparse && <Empty text={t("NoRecordOfTheseKindsArrived")} action={search.kind && <Button onClick={() => set({ kind: undefined })}>{t("AllKinds")}</Button>} />
         )
       ) : query.isError ? (
-        <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /group/records" groupId={device.groupId} noun={t("nounDevice")} />
+        <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /group/records" groupId={device.groupId} noun={t("device")} />
       ) : (
         <Loading />
       )}

@@ -221,7 +221,7 @@ export function BulkBar(props: BarProps) {
             <span className="bar-space" />
             {mayChange && (
               <>
-                <Button writes onClick={() => setDialog("tag")}>{t("Tag")}</Button>
+                <Button writes onClick={() => setDialog("tag")}>{t("giveTags")}</Button>
                 <Button writes onClick={() => setDialog("type")}>{t("Type")}</Button>
               </>
             )}

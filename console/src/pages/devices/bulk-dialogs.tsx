@@ -39,7 +39,7 @@ export function TagDialog({ count, devices, onChoose, onClose }: ActionDialogPro
         <>
           <Button onClick={onClose}>{t("Cancel")}</Button>
           <Button look="primary" type="submit" form={formId} disabledReason={nothing}>
-            {t("Tag")}
+            {t("giveTags")}
           </Button>
         </>
       }

@@ -37,7 +37,12 @@ export function needsValue(operation: ValueOperation): boolean {
 }
 
 // As they are typed, in the language of the reader or in English.
-const TYPED: Readonly<Record<string, string>> = { yes: "true", [t("yes")]: "true", no: "false", [t("no")]: "false" };
+const TYPED: ReadonlyMap<string, string> = new Map([
+  ["yes", "true"],
+  [t("yes"), "true"],
+  ["no", "false"],
+  [t("no"), "false"],
+]);
 
 // Null as long as there is nothing to compare with.
 export function comparisonOf(name: string, operation: ValueOperation, value: string, age: string): string | null {
@@ -45,7 +50,7 @@ export function comparisonOf(name: string, operation: ValueOperation, value: str
   if (operation === "there") return `${name}!=null`;
   if (operation === "older") return `${name}@<now-${age}`;
   const given = value.trim();
-  return given === "" ? null : `${name}${SIGNS[operation]}${TYPED[given.toLowerCase()] ?? given}`;
+  return given === "" ? null : `${name}${SIGNS[operation]}${TYPED.get(given.toLowerCase()) ?? given}`;
 }
 
 const WORDS: Readonly<Record<string, (values: { label: string; value: string }) => string>> = {

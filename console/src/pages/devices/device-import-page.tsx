@@ -268,7 +268,7 @@ export function DeviceImportPage() {
           />
         </div>
       </div>
-      {check.error !== null && <ErrorState error={check.error} onRetry={check.retry} operation="POST /devices/import" groupId={groupId} noun={t("nounGroup")} />}
+      {check.error !== null && <ErrorState error={check.error} onRetry={check.retry} operation="POST /devices/import" groupId={groupId} noun={t("group2")} />}
       {headErrors.length > 0 && (
         <p className="line-wrong" role="alert">
           {t.rich("signFirstLineErrors", { sign: <span aria-hidden="true">▲</span>, errors: headErrors.map((each) => `${each.column} ${each.message}`).join("; ") })}

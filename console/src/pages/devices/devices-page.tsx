@@ -315,7 +315,7 @@ function Devices() {
           <NoMatch chips={chips} onClear={() => set(NO_FILTER)} />
         )
       ) : query.isError ? (
-        <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /devices" groupId={groupId} noun={t("nounGroup")} />
+        <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /devices" groupId={groupId} noun={t("group2")} />
       ) : (
         <Loading rows={12} />
       )}

@@ -48,7 +48,7 @@ function Live() {
     [navigate],
   );
   const above = group.data?.name ?? undefined;
-  if (group.isError && !rights.isOperator) return <ErrorState error={group.error} noun={t("nounGroup")} onRetry={() => void group.refetch()} />;
+  if (group.isError && !rights.isOperator) return <ErrorState error={group.error} noun={t("group")} onRetry={() => void group.refetch()} />;
   return (
     <>
       {rights.isKnown ? <Records groupId={groupId} above={above} search={search} change={change} /> : <PageHeader title={t("Live")} above={above} />}

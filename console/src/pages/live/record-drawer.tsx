@@ -32,7 +32,7 @@ export function RecordDrawer({ recordId, arrival, onClose }: { recordId: string;
         </Link>
       }
     >
-      {shown ? <RecordParts arrival={shown}>{trace.data && <WhereItWent trace={trace.data} />}</RecordParts> : trace.isError ? <ErrorState error={trace.error} noun={t("nounRecord")} onRetry={() => void trace.refetch()} /> : <Loading rows={6} />}
+      {shown ? <RecordParts arrival={shown}>{trace.data && <WhereItWent trace={trace.data} />}</RecordParts> : trace.isError ? <ErrorState error={trace.error} noun={t("record")} onRetry={() => void trace.refetch()} /> : <Loading rows={6} />}
     </Dialog>
   );
 }

@@ -153,7 +153,7 @@ function MeasurementDialog(props: DialogProps) {
   const query = useQuery({ ...declaredQuery(type, groupId), staleTime: 0, gcTime: 0 });
   return (
     <Dialog title={item ? t("MeasurementName", { name: item.name }) : t("DeclareMeasurement")} onClose={onClose}>
-      <QueryView query={query} noun={t("nounDeviceType")} skeletonRows={6}>
+      <QueryView query={query} noun={t("deviceType")} skeletonRows={6}>
         {(stored) => <MeasurementForm {...props} stored={stored} />}
       </QueryView>
     </Dialog>

@@ -67,7 +67,7 @@ function Policy({ type, defaults, isEditable }: { type: string; defaults: string
   const options = policyQuery(type);
   return (
     <Card title={t("ConfigurationPolicy")}>
-      <QueryView query={useQuery(options)} skeletonRows={3} noun={t("nounDeviceType")}>
+      <QueryView query={useQuery(options)} skeletonRows={3} noun={t("deviceType")}>
         {(found) => (
           <PolicyForm
             key={type}
@@ -113,7 +113,7 @@ export function TypePage() {
       />
       {query.data && dialog === "edit" && <EditTypeDialog present={query.data} onClose={() => setDialog(null)} />}
       {query.data && dialog === "delete" && <DeleteTypeDialog present={query.data} onClose={() => setDialog(null)} />}
-      <QueryView query={query} noun={t("nounDeviceType")}>
+      <QueryView query={query} noun={t("deviceType")}>
         {(found) => (
           <>
             <Card>
@@ -129,7 +129,7 @@ export function TypePage() {
                 ]}
               />
             </Card>
-            <QueryView query={decoder} noun={t("nounDeviceType")} skeletonRows={6}>
+            <QueryView query={decoder} noun={t("deviceType")} skeletonRows={6}>
               {(present) => <Workbench key={type} present={present} groupId={payloadGroup} pageGroupId={groupId} deviceId={search.device} maySave={found.mayChange ?? false} isOfGroup={Boolean(found.groupId)} />}
             </QueryView>
             {/* Shown with what is above it, which is as high as the decoder is long. */}

@@ -68,7 +68,7 @@ export function TypesPage() {
       <div className="filters">
         <Typed className="filter-q" label={t("NameOrId")} value={search.q} onType={setQ} />
       </div>
-      <QueryView query={query} noun={t("nounCatalogue")}>
+      <QueryView query={query} noun={t("catalogue")}>
         {(types) => {
           const rows = types.filter((each) => `${each.name} ${each.displayName}`.toLowerCase().includes(wanted));
           if (types.length === 0) return <Empty text={t("ThereIsNoDeviceType")} />;

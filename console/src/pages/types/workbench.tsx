@@ -241,7 +241,7 @@ export function Workbench({
           )}
         </div>
         <div aria-live="polite">
-          {run.error && !sourceOfRun && <ErrorState error={run.error} operation="POST /device/type/preview" groupId={groupId} noun={t("nounDeviceOfThisType")} />}
+          {run.error && !sourceOfRun && <ErrorState error={run.error} operation="POST /device/type/preview" groupId={groupId} noun={t("deviceOfThisType")} />}
           {run.data && (
             <>
               <p>

@@ -139,7 +139,7 @@ function UnknownDevices() {
         below={t("WhatArrivedWithTokenOfGroup")}
         actions={mayCreate && shown.length > 1 && <Button writes onClick={dismissAll}>{t("DismissAll")}</Button>}
       />
-      <QueryView query={query} operation="GET /group/unknownDevices" groupId={groupId} noun={t("nounGroup")}>
+      <QueryView query={query} operation="GET /group/unknownDevices" groupId={groupId} noun={t("group")}>
         {() =>
           shown.length === 0 ? (
             <Empty

@@ -2681,6 +2681,11 @@ export interface Invitation {
   groupId: string;
   /** The role that they get. */
   roleId: string;
+  /**
+   * Of the mail, and of the user if there is none with this address yet; by default the caller's.
+   * A user who has chosen one is written to in that.
+   */
+  language?: Language;
 }
 
 /** A group to whose membership the caller agrees. */
@@ -2778,20 +2783,22 @@ export interface JobConnection {
 
 /** Which devices of the group, as in `GET /devices`; an empty object for all of them. */
 export interface JobFilter {
+  /** Of the groups below as well. */
+  subgroups?: boolean;
   /**
    * A part of the name, of the original id or of a tag, or the begin of the id; case-insensitive.
    * First come devices with this id or original id, then those whose name or original id begins
    * with it.
    */
   q?: string;
-  /** Of this device type. */
+  /** The device type. */
   type?: string;
   /**
    * Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are supported
    * networks, in any case.
    */
   network?: string;
-  /** With this tag. */
+  /** A tag they have. */
   tag?: string;
   /**
    * Last seen within the last hour, day or week, longer ago, never; or silent by what its
@@ -2800,26 +2807,34 @@ export interface JobFilter {
   seen?: SeenWithin;
   /** Less charge, in percent. */
   batteryBelow?: number;
-  /** Of the groups below as well. */
-  subgroups?: boolean;
 }
 
 /** The filter of a job. */
 export interface JobFilterReply {
-  /** With this text. */
-  q?: string;
-  /** Of this device type. */
-  type?: string;
-  /** Of this network. */
-  network?: string;
-  /** With this tag. */
-  tag?: string;
-  /** By when they were last seen. */
-  seen?: SeenWithin;
-  /** With less charge, in percent. */
-  batteryBelow?: number;
   /** Of the groups below as well. */
   subgroups?: boolean;
+  /**
+   * A part of the name, of the original id or of a tag, or the begin of the id; case-insensitive.
+   * First come devices with this id or original id, then those whose name or original id begins
+   * with it.
+   */
+  q?: string;
+  /** The device type. */
+  type?: string;
+  /**
+   * Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are supported
+   * networks, in any case.
+   */
+  network?: string;
+  /** A tag they have. */
+  tag?: string;
+  /**
+   * Last seen within the last hour, day or week, longer ago, never; or silent by what its
+   * configuration expects.
+   */
+  seen?: SeenWithin;
+  /** Less charge, in percent. */
+  batteryBelow?: number;
 }
 
 /** A job to start, or to try with `dryRun`. */
@@ -3013,6 +3028,9 @@ export interface JobUndo {
   /** Why, for whoever looks at the list of jobs or at the audit log. */
   reason?: string;
 }
+
+/** Language */
+export type Language = "de" | "en" | "fr";
 
 /** What became of a report last. */
 export interface LastReportRun {
@@ -3592,6 +3610,8 @@ export interface NotificationMessage {
   message: Record<string, unknown>;
   /** How many were suppressed since the last one. */
   heldBack?: number;
+  /** In which the service writes to them; English for none. */
+  language?: string;
 }
 
 /** Which notification, of which group. */
@@ -4765,6 +4785,10 @@ export interface SharedList {
   order?: string;
   /** With `order`: the largest value first. */
   descending?: boolean;
+  /** What to sort by. */
+  sort?: DeviceOrder;
+  /** Whether the oldest or smallest come first. */
+  ascending?: boolean;
   /**
    * A part of the name, of the original id or of a tag, or the begin of the id; case-insensitive.
    * First come devices with this id or original id, then those whose name or original id begins
@@ -4787,10 +4811,6 @@ export interface SharedList {
   seen?: SeenWithin;
   /** Less charge, in percent. */
   batteryBelow?: number;
-  /** What to sort by. */
-  sort?: DeviceOrder;
-  /** Whether the oldest or smallest come first. */
-  ascending?: boolean;
 }
 
 /** Where the devices of a group are. */
@@ -5593,6 +5613,8 @@ export interface User {
   updatedAt?: string;
   /** As the user writes it. */
   gender?: string;
+  /** In which the service writes to them; English for none. */
+  language?: Language;
   /** The push token that was registered last. */
   devices?: VendorToken;
 }
@@ -5607,6 +5629,8 @@ export interface UserChange {
   firstName?: string;
   /** The last name. */
   lastName?: string;
+  /** In which the service writes to them; English for none. */
+  language?: Language;
 }
 
 /** A page of users. */
@@ -5625,6 +5649,8 @@ export interface UserInput {
   lastName: string;
   /** The first name; with a small n in this request only. */
   firstname?: string;
+  /** In which the service writes to them; English for none. */
+  language?: Language;
 }
 
 /** A message of the vendor's network: acknowledge. */

@@ -17,7 +17,7 @@ from longwire.map_archives.cutting import Box, Write, cut
 from longwire.map_archives.pmtiles import (
     Header,
     MapError,
-    Source,
+    MapSource,
     parse_directory,
     parse_header,
     read_metadata,
@@ -50,11 +50,11 @@ class MapFile:
     box: Box
 
 
-def choose_folder(data: Path, map_tiles: str) -> Path | None:
+def open_map_folder(data: Path, map_tiles: str) -> "MapFolder | None":
     """The data folder's, or the one that the setting names; none where it names a tile server."""
     if not map_tiles:
-        return data / FOLDER
-    return None if "://" in map_tiles else Path(map_tiles)
+        return MapFolder(data / FOLDER)
+    return None if "://" in map_tiles else MapFolder(Path(map_tiles))
 
 
 class MapFolder:
@@ -90,7 +90,7 @@ class MapFolder:
             return None
         return Path(newest.path)
 
-    def add(self, source: Source, box: Box | None, zoom_max: int | None) -> MapFile:
+    def add(self, source: MapSource, box: Box | None, zoom_max: int | None) -> MapFile:
         """Check an archive and make it the map; the one before is deleted after that."""
         header = parse_header(source)
         if zoom_max is not None:
@@ -158,7 +158,7 @@ def read_map_file(path: Path) -> MapFile:
     )
 
 
-def check(source: Source, header: Header) -> None:
+def check(source: MapSource, header: Header) -> None:
     """Refuse what has no tiles, or layers that nobody draws."""
     require_drawn_layers(read_metadata(source, header))
     root = source.read(header.root_offset, header.root_length)
@@ -172,7 +172,7 @@ def check(source: Source, header: Header) -> None:
             break
 
 
-def _copy(source: Source, write: Write) -> None:
+def _copy(source: MapSource, write: Write) -> None:
     if source.size > BYTES_MAX:
         raise MapError(
             f"This file has {source.size:,} bytes, more than {BYTES_MAX:,}. --bbox takes an area"

@@ -32,8 +32,6 @@ from longwire.api.delivery import (
     secret_rotations,
     silences,
 )
-from longwire.api.delivery import reports as report_operations
-from longwire.api.delivery.report_content import read_content as read_report
 from longwire.api.description import api_info
 from longwire.api.fleet import (
     configurations,
@@ -75,6 +73,8 @@ from longwire.api.records import (
     shares,
     traces,
 )
+from longwire.api.reports import reports as report_operations
+from longwire.api.reports.report_content import read_content as read_report
 from longwire.api.service import ServiceEndpoints
 from longwire.api.services import Services
 from longwire.archive.reader import ArchiveReader
@@ -82,8 +82,6 @@ from longwire.deferred_matching import DeferredMatching
 from longwire.delivery.destinations.mqtt_connection import SubscriberOptions
 from longwire.errors import LongwireError, Unavailable
 from longwire.fleet import measurement_plans
-from longwire.fleet.codec_guard import CodecGuard
-from longwire.fleet.computing import Computing
 from longwire.fleet.share_uses import ShareUses
 from longwire.fleet.summaries import SummaryWork
 from longwire.identity import groups as group_rules
@@ -98,7 +96,7 @@ from longwire.inbound.uplinks import UplinkStore
 from longwire.ingest.service import Ingest
 from longwire.jobs.runner import JobRunner
 from longwire.live.hub import LiveHub
-from longwire.map_archives.folder import MapFolder, choose_folder
+from longwire.map_archives.folder import open_map_folder
 from longwire.notifications import monitoring
 from longwire.notifications.alarm_work import AlarmWork
 from longwire.process import maintenance, startup, systemd
@@ -109,7 +107,7 @@ from longwire.process.app_config import (
     build_request_rate_limiter,
     build_service_limits,
     build_share_services,
-    get_codec_budget,
+    open_computing,
 )
 from longwire.process.delivery_process import (
     DeliveryStack,
@@ -219,13 +217,8 @@ class App:
         self._deferred_matching = DeferredMatching(
             database, stack.sequencer, stack.budgets, stack.engine.wake
         )
-        self.alarm_work = AlarmWork(
-            database,
-            stack.dispatch.take_sequence_numbers,
-            stack.engine.wake,
-            measurement_plans.get_named,
-        )
-        self.computing = _build_computing(settings)
+        self.alarm_work = self._build_alarm_work(stack)
+        self.computing = open_computing(settings, database)
         self._live_hub = self._build_live_hub()
         self._job_runner = self._build_job_runner(tracer)
         count_unknown = prometheus.count_unknown_device_messages
@@ -239,8 +232,7 @@ class App:
         downlinks = DownlinkService(database, stack.dispatch, stack.egress)
         networks = self._build_network_callbacks(downlinks, rate_limiter)
         self.listener = self._build_listener(limits, downlinks, tracer)
-        map_place = choose_folder(settings.data, settings.map_tiles)
-        self._map_folder = MapFolder(map_place) if map_place is not None else None
+        self._map_folder = open_map_folder(settings.data, settings.map_tiles)
         service_endpoints = self._build_service_endpoints()
         self._collect_metrics = service_endpoints.collect_metrics
         self._share_uses = ShareUses(database)
@@ -259,6 +251,14 @@ class App:
         service_endpoints.set_openapi_builder(self.build_openapi)
         self._services = self._build_services(stack, rate_limiter)
         self._request_handler = self._build_request_handler(limits, tracer)
+
+    def _build_alarm_work(self, stack: DeliveryStack) -> AlarmWork:
+        return AlarmWork(
+            self.database,
+            stack.dispatch.take_sequence_numbers,
+            stack.engine.wake,
+            measurement_plans.get_named,
+        )
 
     def _build_services(self, stack: DeliveryStack, rate_limiter: CallerRateLimiter) -> Services:
         settings = self._settings
@@ -565,11 +565,6 @@ class App:
         if self._otel is not None:
             tasks.append(build_otel_task(self._otel, self._collect_metrics))
         return tasks
-
-
-def _build_computing(settings: Settings) -> Computing:
-    ms_per_s, burst_ms = get_codec_budget(settings)
-    return Computing(CodecGuard(ms_per_s=ms_per_s, burst_ms=burst_ms))
 
 
 def _build_storage_quota(settings: Settings) -> StorageQuota:

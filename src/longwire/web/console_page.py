@@ -195,12 +195,12 @@ class ConsolePage:
             _read_part, found, begin, min(end - begin + 1, RANGE_BYTES_MAX)
         )
         end = begin + len(content) - 1
-        headers = (
+        part_headers = (
             (b"content-range", b"bytes %d-%d/%d" % (begin, end, found.size)),
             (b"accept-ranges", b"bytes"),
             (b"etag", b'"%s"' % fingerprint.encode()),
         )
-        return Response(206, content, _MAP_MEDIA_TYPE, (*self._headers, *headers), IMMUTABLE)
+        return Response(206, content, _MAP_MEDIA_TYPE, (*self._headers, *part_headers), IMMUTABLE)
 
     async def redirect(self, request: Request, body: bytes) -> Response:
         """Add the slash at the end, relative in case that a proxy serves this below a path."""

@@ -26,6 +26,7 @@ ExportFormat = Literal["csv", "ndjson"]
 GrantType = Literal["client_credentials"]
 JobOutcome = Literal["changed", "failed", "skipped", "undone"]
 JobState = Literal["cancelled", "failed", "running", "succeeded", "waiting"]
+Language = Literal["de", "en", "fr"]
 ListedAlarms = Literal["all", "open", "resolved"]
 MeasurementClass = Literal["amount", "counter", "gauge", "state"]
 MessageFormat = Literal["cloudevents", "custom", "json", "raw"]
@@ -3608,6 +3609,11 @@ class Invitation(Input, frozen=True, kw_only=True, omit_defaults=True):
     role_id: str = field(name="roleId")
     """The role that they get."""
 
+    language: Literal["de", "en", "fr"] | None = None
+    """Of the mail, and of the user if there is none with this address yet; by default the
+    caller's. A user who has chosen one is written to in that.
+    """
+
 
 class InvitationAcceptance(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A group to whose membership the caller agrees."""
@@ -3732,6 +3738,9 @@ class JobConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
 class JobFilter(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Which devices of the group, as in `GET /devices`; an empty object for all of them."""
 
+    subgroups: bool | None = None
+    """Of the groups below as well."""
+
     q: str | None = None
     """A part of the name, of the original id or of a tag, or the begin of the id;
     case-insensitive. First come devices with this id or original id, then those whose name or
@@ -3739,7 +3748,7 @@ class JobFilter(Input, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     type: str | None = None
-    """Of this device type."""
+    """The device type."""
 
     network: str | None = None
     """Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are supported
@@ -3747,7 +3756,7 @@ class JobFilter(Input, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     tag: str | None = None
-    """With this tag."""
+    """A tag they have."""
 
     seen: Literal["day", "hour", "longer", "never", "silent", "week"] | None = None
     """Last seen within the last hour, day or week, longer ago, never; or silent by what its
@@ -3757,33 +3766,37 @@ class JobFilter(Input, frozen=True, kw_only=True, omit_defaults=True):
     battery_below: float | None = field(default=None, name="batteryBelow")
     """Less charge, in percent."""
 
-    subgroups: bool | None = None
-    """Of the groups below as well."""
-
 
 class JobFilterReply(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The filter of a job."""
 
-    q: str | None = None
-    """With this text."""
-
-    type: str | None = None
-    """Of this device type."""
-
-    network: str | None = None
-    """Of this network."""
-
-    tag: str | None = None
-    """With this tag."""
-
-    seen: str | None = None
-    """By when they were last seen."""
-
-    battery_below: float | None = field(default=None, name="batteryBelow")
-    """With less charge, in percent."""
-
     subgroups: bool | None = None
     """Of the groups below as well."""
+
+    q: str | None = None
+    """A part of the name, of the original id or of a tag, or the begin of the id;
+    case-insensitive. First come devices with this id or original id, then those whose name or
+    original id begins with it.
+    """
+
+    type: str | None = None
+    """The device type."""
+
+    network: str | None = None
+    """Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are supported
+    networks, in any case.
+    """
+
+    tag: str | None = None
+    """A tag they have."""
+
+    seen: str | None = None
+    """Last seen within the last hour, day or week, longer ago, never; or silent by what its
+    configuration expects.
+    """
+
+    battery_below: float | None = field(default=None, name="batteryBelow")
+    """Less charge, in percent."""
 
 
 class JobInput(Input, frozen=True, kw_only=True, omit_defaults=True):
@@ -4779,6 +4792,9 @@ class NotificationMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     held_back: int | None = field(default=None, name="heldBack")
     """How many were suppressed since the last one."""
+
+    language: str | None = None
+    """In which the service writes to them; English for none."""
 
 
 class NotificationRef(Input, frozen=True, kw_only=True, omit_defaults=True):
@@ -6252,6 +6268,12 @@ class SharedList(Model, frozen=True, kw_only=True, omit_defaults=True):
     descending: bool | None = None
     """With `order`: the largest value first."""
 
+    sort: str | None = None
+    """What to sort by."""
+
+    ascending: bool | None = None
+    """Whether the oldest or smallest come first."""
+
     q: str | None = None
     """A part of the name, of the original id or of a tag, or the begin of the id;
     case-insensitive. First come devices with this id or original id, then those whose name or
@@ -6276,12 +6298,6 @@ class SharedList(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     battery_below: float | None = field(default=None, name="batteryBelow")
     """Less charge, in percent."""
-
-    sort: str | None = None
-    """What to sort by."""
-
-    ascending: bool | None = None
-    """Whether the oldest or smallest come first."""
 
 
 class SharedMap(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -7342,6 +7358,9 @@ class User(Model, frozen=True, kw_only=True, omit_defaults=True):
     gender: str | None = None
     """As the user writes it."""
 
+    language: str | None = None
+    """In which the service writes to them; English for none."""
+
     devices: VendorToken | None = None
     """The push token that was registered last."""
 
@@ -7360,6 +7379,9 @@ class UserChange(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     last_name: str | None = field(default=None, name="lastName")
     """The last name."""
+
+    language: Literal["de", "en", "fr"] | None = None
+    """In which the service writes to them; English for none."""
 
 
 class UserConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -7383,6 +7405,9 @@ class UserInput(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     firstname: str | None = None
     """The first name; with a small n in this request only."""
+
+    language: Literal["de", "en", "fr"] | None = None
+    """In which the service writes to them; English for none."""
 
 
 class VendorAcknowledgeCallback(Input, frozen=True, kw_only=True, omit_defaults=True):

@@ -411,7 +411,14 @@ class AsyncMembers(_Noun):
         )
         return AsyncPages(self._transport, call, lambda page: page.items)
 
-    async def invite(self, group_id: str, *, email: str, role_id: str) -> m.GroupUserRelation:
+    async def invite(
+        self,
+        group_id: str,
+        *,
+        email: str,
+        role_id: str,
+        language: Literal["de", "en", "fr"] | None = None,
+    ) -> m.GroupUserRelation:
         """Invite a user to a group.
 
         By e-mail address; the response does not reveal whether the user exists. The role can
@@ -428,7 +435,9 @@ class AsyncMembers(_Noun):
             "PUT",
             "/group/invite",
             m.GroupUserRelation,
-            body=encode(m.Invitation(group_id=group_id, email=email, role_id=role_id)),
+            body=encode(
+                m.Invitation(group_id=group_id, email=email, role_id=role_id, language=language)
+            ),
         )
         return await self._transport.request(call)
 
@@ -770,7 +779,14 @@ class AsyncUsers(_Noun):
         )
         return AsyncPages(self._transport, call, lambda page: page.items)
 
-    async def create(self, email: str, *, last_name: str, firstname: str | None = None) -> m.User:
+    async def create(
+        self,
+        email: str,
+        *,
+        last_name: str,
+        firstname: str | None = None,
+        language: Literal["de", "en", "fr"] | None = None,
+    ) -> m.User:
         """Create a user.
 
         The user belongs to no group and has no credentials; the operator issues those.
@@ -781,7 +797,11 @@ class AsyncUsers(_Noun):
             "POST",
             "/user",
             m.User,
-            body=encode(m.UserInput(email=email, last_name=last_name, firstname=firstname)),
+            body=encode(
+                m.UserInput(
+                    email=email, last_name=last_name, firstname=firstname, language=language
+                )
+            ),
         )
         return await self._transport.request(call)
 
@@ -792,6 +812,7 @@ class AsyncUsers(_Noun):
         name: str | None = None,
         first_name: str | None = None,
         last_name: str | None = None,
+        language: Literal["de", "en", "fr"] | None = None,
     ) -> m.User:
         """Update the caller's own user.
 
@@ -802,7 +823,13 @@ class AsyncUsers(_Noun):
             "/user",
             m.User,
             body=encode(
-                m.UserChange(gender=gender, name=name, first_name=first_name, last_name=last_name)
+                m.UserChange(
+                    gender=gender,
+                    name=name,
+                    first_name=first_name,
+                    last_name=last_name,
+                    language=language,
+                )
             ),
         )
         return await self._transport.request(call)
@@ -941,20 +968,20 @@ class AsyncDevices(_Noun):
         self,
         group_id: str,
         *,
-        page_size: int | None = None,
+        subgroups: bool | None = None,
         values: str | None = None,
         where: Sequence[str] | None = None,
         order: str | None = None,
         descending: bool | None = None,
-        subgroups: bool | None = None,
+        page_size: int | None = None,
+        sort: Literal["battery", "created", "name", "seenAt"] | None = None,
+        ascending: bool | None = None,
         q: str | None = None,
         type: str | None = None,
         network: str | None = None,
         tag: str | None = None,
         seen: Literal["day", "hour", "longer", "never", "silent", "week"] | None = None,
         battery_below: float | None = None,
-        sort: Literal["battery", "created", "name", "seenAt"] | None = None,
-        ascending: bool | None = None,
     ) -> AsyncPages[m.Device, m.FoundDevices]:
         """Find devices of a group.
 
@@ -972,20 +999,20 @@ class AsyncDevices(_Noun):
             m.FoundDevices,
             query={
                 "groupId": group_id,
-                "limit": page_size,
+                "subgroups": subgroups,
                 "values": values,
                 "where": where,
                 "order": order,
                 "descending": descending,
-                "subgroups": subgroups,
+                "limit": page_size,
+                "sort": sort,
+                "ascending": ascending,
                 "q": q,
                 "type": type,
                 "network": network,
                 "tag": tag,
                 "seen": seen,
                 "batteryBelow": battery_below,
-                "sort": sort,
-                "ascending": ascending,
             },
             is_repeatable=True,
         )
@@ -1318,18 +1345,18 @@ class AsyncDevices(_Noun):
         group_id: str,
         *,
         subgroups: bool | None = None,
-        q: str | None = None,
-        type: str | None = None,
-        network: str | None = None,
-        tag: str | None = None,
-        seen: Literal["day", "hour", "longer", "never", "silent", "week"] | None = None,
-        battery_below: float | None = None,
         values: str | None = None,
         where: Sequence[str] | None = None,
         order: str | None = None,
         descending: bool | None = None,
         format: Literal["csv", "ndjson"] | None = None,
         after: str | None = None,
+        q: str | None = None,
+        type: str | None = None,
+        network: str | None = None,
+        tag: str | None = None,
+        seen: Literal["day", "hour", "longer", "never", "silent", "week"] | None = None,
+        battery_below: float | None = None,
     ) -> AsyncIterator[bytes]:
         """Export the devices of a group.
 
@@ -1346,18 +1373,18 @@ class AsyncDevices(_Noun):
             query={
                 "groupId": group_id,
                 "subgroups": subgroups,
-                "q": q,
-                "type": type,
-                "network": network,
-                "tag": tag,
-                "seen": seen,
-                "batteryBelow": battery_below,
                 "values": values,
                 "where": where,
                 "order": order,
                 "descending": descending,
                 "format": format,
                 "after": after,
+                "q": q,
+                "type": type,
+                "network": network,
+                "tag": tag,
+                "seen": seen,
+                "batteryBelow": battery_below,
             },
             is_repeatable=True,
         )

@@ -411,7 +411,14 @@ class Members(_Noun):
         )
         return Pages(self._transport, call, lambda page: page.items)
 
-    def invite(self, group_id: str, *, email: str, role_id: str) -> m.GroupUserRelation:
+    def invite(
+        self,
+        group_id: str,
+        *,
+        email: str,
+        role_id: str,
+        language: Literal["de", "en", "fr"] | None = None,
+    ) -> m.GroupUserRelation:
         """Invite a user to a group.
 
         By e-mail address; the response does not reveal whether the user exists. The role can
@@ -428,7 +435,9 @@ class Members(_Noun):
             "PUT",
             "/group/invite",
             m.GroupUserRelation,
-            body=encode(m.Invitation(group_id=group_id, email=email, role_id=role_id)),
+            body=encode(
+                m.Invitation(group_id=group_id, email=email, role_id=role_id, language=language)
+            ),
         )
         return self._transport.request(call)
 
@@ -766,7 +775,14 @@ class Users(_Noun):
         )
         return Pages(self._transport, call, lambda page: page.items)
 
-    def create(self, email: str, *, last_name: str, firstname: str | None = None) -> m.User:
+    def create(
+        self,
+        email: str,
+        *,
+        last_name: str,
+        firstname: str | None = None,
+        language: Literal["de", "en", "fr"] | None = None,
+    ) -> m.User:
         """Create a user.
 
         The user belongs to no group and has no credentials; the operator issues those.
@@ -777,7 +793,11 @@ class Users(_Noun):
             "POST",
             "/user",
             m.User,
-            body=encode(m.UserInput(email=email, last_name=last_name, firstname=firstname)),
+            body=encode(
+                m.UserInput(
+                    email=email, last_name=last_name, firstname=firstname, language=language
+                )
+            ),
         )
         return self._transport.request(call)
 
@@ -788,6 +808,7 @@ class Users(_Noun):
         name: str | None = None,
         first_name: str | None = None,
         last_name: str | None = None,
+        language: Literal["de", "en", "fr"] | None = None,
     ) -> m.User:
         """Update the caller's own user.
 
@@ -798,7 +819,13 @@ class Users(_Noun):
             "/user",
             m.User,
             body=encode(
-                m.UserChange(gender=gender, name=name, first_name=first_name, last_name=last_name)
+                m.UserChange(
+                    gender=gender,
+                    name=name,
+                    first_name=first_name,
+                    last_name=last_name,
+                    language=language,
+                )
             ),
         )
         return self._transport.request(call)
@@ -937,20 +964,20 @@ class Devices(_Noun):
         self,
         group_id: str,
         *,
-        page_size: int | None = None,
+        subgroups: bool | None = None,
         values: str | None = None,
         where: Sequence[str] | None = None,
         order: str | None = None,
         descending: bool | None = None,
-        subgroups: bool | None = None,
+        page_size: int | None = None,
+        sort: Literal["battery", "created", "name", "seenAt"] | None = None,
+        ascending: bool | None = None,
         q: str | None = None,
         type: str | None = None,
         network: str | None = None,
         tag: str | None = None,
         seen: Literal["day", "hour", "longer", "never", "silent", "week"] | None = None,
         battery_below: float | None = None,
-        sort: Literal["battery", "created", "name", "seenAt"] | None = None,
-        ascending: bool | None = None,
     ) -> Pages[m.Device, m.FoundDevices]:
         """Find devices of a group.
 
@@ -968,20 +995,20 @@ class Devices(_Noun):
             m.FoundDevices,
             query={
                 "groupId": group_id,
-                "limit": page_size,
+                "subgroups": subgroups,
                 "values": values,
                 "where": where,
                 "order": order,
                 "descending": descending,
-                "subgroups": subgroups,
+                "limit": page_size,
+                "sort": sort,
+                "ascending": ascending,
                 "q": q,
                 "type": type,
                 "network": network,
                 "tag": tag,
                 "seen": seen,
                 "batteryBelow": battery_below,
-                "sort": sort,
-                "ascending": ascending,
             },
             is_repeatable=True,
         )
@@ -1314,18 +1341,18 @@ class Devices(_Noun):
         group_id: str,
         *,
         subgroups: bool | None = None,
-        q: str | None = None,
-        type: str | None = None,
-        network: str | None = None,
-        tag: str | None = None,
-        seen: Literal["day", "hour", "longer", "never", "silent", "week"] | None = None,
-        battery_below: float | None = None,
         values: str | None = None,
         where: Sequence[str] | None = None,
         order: str | None = None,
         descending: bool | None = None,
         format: Literal["csv", "ndjson"] | None = None,
         after: str | None = None,
+        q: str | None = None,
+        type: str | None = None,
+        network: str | None = None,
+        tag: str | None = None,
+        seen: Literal["day", "hour", "longer", "never", "silent", "week"] | None = None,
+        battery_below: float | None = None,
     ) -> Iterator[bytes]:
         """Export the devices of a group.
 
@@ -1342,18 +1369,18 @@ class Devices(_Noun):
             query={
                 "groupId": group_id,
                 "subgroups": subgroups,
-                "q": q,
-                "type": type,
-                "network": network,
-                "tag": tag,
-                "seen": seen,
-                "batteryBelow": battery_below,
                 "values": values,
                 "where": where,
                 "order": order,
                 "descending": descending,
                 "format": format,
                 "after": after,
+                "q": q,
+                "type": type,
+                "network": network,
+                "tag": tag,
+                "seen": seen,
+                "batteryBelow": battery_below,
             },
             is_repeatable=True,
         )

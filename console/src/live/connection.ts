@@ -1,7 +1,6 @@
 // The page's end of the hub. Without shared workers the hub runs in the page itself.
 import { Hub } from "./hub";
 import { streamAddress, type FromHub, type LiveSelection, type StreamState, type ToHub } from "./protocol";
-import { t } from "~/messages/live";
 
 export type LiveEvent = FromHub;
 type Handler = (event: LiveEvent) => void;
@@ -59,7 +58,7 @@ function connect(): void {
   if (send !== null) return;
   send = openShared() ?? openInPage();
   if (navigator.locks) {
-    const name = t("longwireTabValue", { value: crypto.randomUUID() });
+    const name = `longwire.tab.${crypto.randomUUID()}`;
     void navigator.locks.request(name, () => {
       send?.({ type: "lock", name });
       return new Promise<never>(() => {});

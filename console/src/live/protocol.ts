@@ -1,6 +1,9 @@
 // What a page and the hub say to each other. The hub is shared by all tabs of a browser.
-import type { Schemas } from "~/api/client";
+// Not through the client, whose messages a worker could not read.
+import type { components } from "~/api/schema";
 import { BASE_PATH } from "~/base-path";
+
+type Schemas = components["schemas"];
 
 export type Arrival = Schemas["Arrival"];
 export type LiveLost = Schemas["LiveLost"];

@@ -16,6 +16,7 @@ import { momentOf, spanOf } from "~/time";
 import { Button } from "~/ui/button";
 import { Checkbox, Select, TextField } from "~/ui/field";
 import type { SeriesBand, SeriesMark, SeriesProps } from "~/ui/series";
+import { KIND_LABELS } from "~/ui/pill";
 import { Empty, QueryView } from "~/ui/state";
 import { MeasurementChart, PathChart } from "./measurement-chart";
 import { seriesOf } from "./numbers";
@@ -93,7 +94,7 @@ function OtherPath({ onAdd }: { onAdd: (id: string) => void }) {
     <details className="more-fields">
       <summary>{t("OtherPath")}</summary>
       <form className="chart-path" onSubmit={submit}>
-        <Select label={t("InRecordsOf")} options={KINDS.map((each) => [each, each === "geoloc" ? "geolocation" : each] as const)} value={kind} onChange={(event) => setKind(event.target.value)} />
+        <Select label={t("InRecordsOf")} options={KINDS.map((each) => [each, KIND_LABELS[each]] as const)} value={kind} onChange={(event) => setKind(event.target.value)} />
         <TextField label={t("JSONPointerToNumber")} placeholder="/data/channels/0" value={path} error={error} onChange={(event) => setPath(event.target.value)} />
         <Button type="submit">{t("AddChart")}</Button>
       </form>

@@ -27,10 +27,10 @@ export function ValueText({ path, value }: { path: string; value: unknown }) {
 }
 
 function Source({ value }: { value: Schemas["ConfigurationValue"] }) {
-  if (value.source === "default") return <>{t("defaultOfSourceId", { sourceId: value.sourceId ?? t("type") })}</>;
-  if (value.source === "type") return <>{t("policyOfTypeSourceId", { sourceId: value.sourceId })}</>;
+  if (value.source === "default") return <>{value.sourceId ? t("defaultOfType", { type: value.sourceId }) : t("defaultOfTheType")}</>;
+  if (value.source === "type") return <>{t("policyOfType", { type: value.sourceId })}</>;
   if (value.source === "device") return <>{t("itsOwn")}</>;
-  return <>{t("policyOf")}{" "}{value.sourceId ? <GroupName groupId={value.sourceId} /> : t("groupAbove")}</>;
+  return <>{value.sourceId ? t.rich("policyOfGroup", { group: <GroupName groupId={value.sourceId} /> }) : t("policyOfGroupAbove")}</>;
 }
 
 function Effective({ device }: { device: Device }) {
@@ -164,7 +164,7 @@ function OwnCard({ device }: { device: Device }) {
   const types = useQuery(deviceTypesQuery);
   const known = useMemo(() => knownValues((types.data ?? []).filter((each) => each.name === device.type)), [types.data, device.type]);
   return (
-    <Card title={t("ItsOwnConfiguration")} note={t("COMMANDEnterSaves", { COMMAND })}>
+    <Card title={t("ItsOwnConfiguration")} note={t("keyEnterSaves", { key: COMMAND })}>
       {types.isPending ? <Loading rows={3} /> : <Own key={device.deviceId} device={device} known={known} />}
     </Card>
   );

@@ -145,7 +145,7 @@ export function DeleteRecordsDialog({ device, onClose }: { device: Device; onClo
     >
       <p>{t("ThisCannotBeUndoneDeviceItself")}</p>
       <QueryView query={counts} operation="GET /device/data" groupId={device.groupId} skeletonRows={4}>
-        {(found) => <Facts rows={found.map((each) => [KIND_LABELS[each.kind], `${each.count.toLocaleString(LOCALE)}${each.isMore ? ` ${t("orMore")}` : ""}`] as const)} />}
+        {(found) => <Facts rows={found.map((each) => [KIND_LABELS[each.kind], each.isMore ? t("numberOrMore", { number: each.count }) : each.count.toLocaleString(LOCALE)] as const)} />}
       </QueryView>
       <TextField label={t("TypeNameToDeleteThem", { name: device.name })} value={typed} autoComplete="off" onChange={(event) => setTyped(event.target.value)} />
       {remove.error && <ErrorState error={remove.error} />}

@@ -9,7 +9,7 @@ import { mayCall, useRights } from "~/api/may";
 import type { Operation } from "~/api/permissions";
 import { MoveDialog, TypeDialog } from "~/pages/devices/bulk-dialogs";
 import type { BulkAction } from "~/pages/devices/bulk-actions";
-import { silentAfterMs, silentSince } from "~/pages/devices/device-state";
+import { lengthWords, silentAfterMs, silentSince } from "~/pages/devices/device-state";
 import { BatteryText } from "~/pages/devices/devices-page";
 import { ObjectChanges } from "~/pages/audit/object-changes";
 import { useRange } from "~/frame/page-state";
@@ -86,17 +86,17 @@ function SeenState({ device }: { device: Device }) {
   return (
     <span className="device-state">
       {since !== null ? (
-        <Pill tone="warn">{t("silentValue", { value: ago(since, now).replace(" ago", "") })}</Pill>
+        <Pill tone="warn">{t("silentFor", { length: lengthWords(now - since) })}</Pill>
       ) : device.seenAt ? (
-        <Pill tone="good">{t("seenSeenAt", { seenAt: ago(device.seenAt, now) })}</Pill>
+        <Pill tone="good">{t("seenAgo", { ago: ago(device.seenAt, now) })}</Pill>
       ) : (
         <Pill tone="idle">{t("neverSeen")}</Pill>
       )}
       {device.seenAt && <TimeText at={device.seenAt} />}
-      {interval !== null && <span className="ink-2">{t("silentAfterValue", { value: duration(interval).replace(/ 0 (s|min)$/, "") })}</span>}
+      {interval !== null && <span className="ink-2">{t("silentAfterLength", { length: duration(interval).replace(/ 0 (s|min)$/, "") })}</span>}
       {device.battery && (
         <span className="ink-2">
-          {t.rich("batteryBatteryText", { batteryText: <BatteryText battery={device.battery} /> })}
+          {t.rich("batteryCharge", { charge: <BatteryText battery={device.battery} /> })}
         </span>
       )}
     </span>
@@ -188,7 +188,7 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
           <div className="device-facts">
             <IdText id={device.deviceId} />
             <span>
-              {t.rich("codeOnNetwork", { code: <code>{device.originalId}</code>, network: device.network })}
+              {t.rich("idOnNetwork", { id: <code>{device.originalId}</code>, network: device.network })}
             </span>
             <span>
               <Link to="/types/$type" params={{ type: device.type }}>

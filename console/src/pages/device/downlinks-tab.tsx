@@ -22,10 +22,18 @@ type Downlink = Schemas["Downlink"];
 
 const TONES: Record<string, Tone> = { acknowledged: "good", sent: "good", failed: "bad", expired: "warn" };
 const EXPIRIES = [
-  ["3600", "1 hour"],
-  ["86400", "1 day"],
-  ["604800", "7 days"],
+  ["3600", t("oneHour")],
+  ["86400", t("oneDay")],
+  ["604800", t("sevenDays")],
 ] as const;
+const STATE_WORDS: Readonly<Record<string, string>> = {
+  queued: t("queued"),
+  sent: t("sent"),
+  acknowledged: t("acknowledged"),
+  failed: t("failed"),
+  expired: t("expired"),
+  cancelled: t("cancelled"),
+};
 
 export function SendDialog({ device, onClose }: { device: Device; onClose: () => void }) {
   const client = useQueryClient();
@@ -50,7 +58,7 @@ export function SendDialog({ device, onClose }: { device: Device; onClose: () =>
       try {
         content = { data: JSON.parse(draft.data) as Record<string, never> };
       } catch (error) {
-        return setMistake(t("isNotJSONValue", { value: error instanceof Error ? error.message : String(error) }));
+        return setMistake(t("isNotJSON", { reason: error instanceof Error ? error.message : String(error) }));
       }
     send.mutate({
       deviceId: device.deviceId,
@@ -99,7 +107,7 @@ export function SendDialog({ device, onClose }: { device: Device; onClose: () =>
         <TextField
           label={t("Port")}
           inputMode="numeric"
-          hint={t("LoRaWANOnly1To223")}
+          hint={t("LoRaWANOnlyUpTo")}
           value={draft.port}
           error={fieldError(problem, "port")}
           onChange={(event) => setDraft({ ...draft, port: event.target.value.replace(/\D/g, "") })}
@@ -130,7 +138,7 @@ function useColumns(maySend: boolean): readonly Column<Downlink>[] {
   return useMemo(
     () => [
       { id: "at", head: t("Created"), width: "minmax(200px, 1.2fr)", card: "title", cell: (each) => <TimeText at={each.createdAt} withAgo precision="minute" /> },
-      { id: "state", head: t("State"), width: "136px", card: "line", cell: (each) => <Pill tone={TONES[each.state] ?? "idle"} title={each.detail ?? undefined}>{each.state}</Pill> },
+      { id: "state", head: t("State"), width: "136px", card: "line", cell: (each) => <Pill tone={TONES[each.state] ?? "idle"} title={each.detail ?? undefined}>{STATE_WORDS[each.state] ?? each.state}</Pill> },
       {
         id: "payload",
         head: t("Payload"),

@@ -80,7 +80,7 @@ function TrackMap({ device, track }: { device: Device; track: Track }) {
           </span>
         )}
         <span className="ink-2 number">
-          {isMore ? t("lastCountPositionsOfRange", { count: fixes.length }) : t("countPositionValue", { count: fixes.length, value: fixes.length === 1 ? "" : "s" })}
+          {isMore ? t("lastPositionsOfRange", { number: fixes.length }) : t("positions", { count: fixes.length })}
         </span>
       </div>
       <div className="track-map">

@@ -23,7 +23,7 @@ const NUMBER_MAX = 18;
 const DAY_MS = 86_400_000;
 
 function ValueDay({ days, item }: { days: ValueDays | undefined; item: DeviceValue }) {
-  const label = t("itemInLastDay", { item: measurementLabel(item) });
+  const label = t("nameInLastDay", { name: measurementLabel(item) });
   const points = days?.points.get(item.name) ?? [];
   if (!days || points.length === 0) return <div className="now-day" />;
   const { begin, end } = days;
@@ -67,7 +67,7 @@ function Value({ deviceId, item, days }: { deviceId: string; item: DeviceValue; 
         ) : (
           <TimeText at={moment} withAgo precision={now - moment < DAY_MS / 2 ? "clock" : "minute"} />
         )}
-        {item.invalid ? <span className="ink-2">{t("invalidInvalid", { invalid: item.invalid })}</span> : null}
+        {item.invalid ? <span className="ink-2">{t("countInvalid", { count: item.invalid })}</span> : null}
       </div>
     </li>
   );
@@ -97,7 +97,7 @@ export function NowCard({ device }: { device: Device }) {
       </ul>
       {items.length > SHOWN_FIRST && (
         <Button look="quiet" aria-expanded={isAll} onClick={() => setAll(!isAll)}>
-          {isAll ? t("OnlyFirstSHOWNFIRST", { SHOWN_FIRST }) : t("ShowAllCount", { count: items.length })}
+          {isAll ? t("OnlyFirst", { number: SHOWN_FIRST }) : t("ShowAll", { number: items.length })}
         </Button>
       )}
     </section>

@@ -36,14 +36,14 @@ export function OpenAlarms({ device }: { device: Device }) {
                 <Link to="/g/$groupId/alarms" params={{ groupId }} search={({ from, to, tz }) => ({ from, to, tz, device: deviceId, alarm: each.id })}>
                   {words}
                 </Link>
-                {worst && <span className="ink-2">{" "}{t("worstWorst", { worst })}</span>}
+                {worst && <span className="ink-2">{" "}{t("worstValue", { worst })}</span>}
               </span>
               <span className="ink-2">
                 <TimeText at={each.raisedAt} withAgo precision="minute" />
               </span>
               {each.state === "acknowledged" ? (
                 <span className="ink-2" title={each.comment}>
-                  {t("acknowledged")}
+                  {t("alarmAcknowledged")}
                 </span>
               ) : (
                 mayAcknowledge && (
@@ -58,7 +58,7 @@ export function OpenAlarms({ device }: { device: Device }) {
       </ul>
       {more > 0 && (
         <Link to="/g/$groupId/alarms" params={{ groupId }} search={({ from, to, tz }) => ({ from, to, tz, device: deviceId })}>
-          {t("moreMore", { more })}
+          {t("numberMore", { number: more })}
         </Link>
       )}
       {acknowledged && <AcknowledgeDialog alarms={[acknowledged]} find={find} onClose={() => setAcknowledged(null)} />}

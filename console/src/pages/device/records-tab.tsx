@@ -100,7 +100,7 @@ export function RecordsTab({ device, search, set }: { device: Device; search: De
       )}
       {isSparse && (
         <p className="ink-2">
-          {t("LookedAtLookedRecordsOfGroup", { looked })}{" "}
+          {t("lookedAtRecords", { count: looked })}{" "}
           <Button onClick={() => void query.fetchNextPage()} disabledReason={query.isFetchingNextPage ? t("Looking") : undefined}>
             {t("LookFurtherBack")}
           </Button>

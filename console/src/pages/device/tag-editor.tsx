@@ -39,7 +39,7 @@ export function TagEditor({ device, mayChange, onChanged }: { device: Device; ma
     if (isUnreachable) return;
     const added = parseTags(text ?? "").filter((tag) => !tags.includes(tag));
     setText(null);
-    if (added.length > 0) change.mutate({ tagged: { addTags: added }, undone: { removeTags: added }, text: t("AddedValueToName", { value: added.join(", "), name: device.name }) });
+    if (added.length > 0) change.mutate({ tagged: { addTags: added }, undone: { removeTags: added }, text: t("AddedTagsToName", { tags: added.join(", "), name: device.name }) });
   };
   return (
     <span className="tag-editor">
@@ -62,7 +62,7 @@ export function TagEditor({ device, mayChange, onChanged }: { device: Device; ma
       {mayChange &&
         (text === null ? (
           <Button look="link" writes onClick={() => setText("")}>
-            {t("tag")}
+            {t("plusTag")}
           </Button>
         ) : (
           <form onSubmit={add}>

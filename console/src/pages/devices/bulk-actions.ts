@@ -1,6 +1,6 @@
 // What can be done with many devices, as requests by id, as a job, and back again.
 import { api, read, type Schemas } from "~/api/client";
-import { STEP_MAX, countOf, reverseTags, reverseType, runSteps, type ReverseChange } from "./bulk";
+import { STEP_MAX, reverseTags, reverseType, runSteps, type ReverseChange } from "./bulk";
 import { t } from "~/messages/devices";
 
 type Device = Schemas["Device"];
@@ -36,11 +36,16 @@ export function jobParametersOf(action: BulkAction): Schemas["JobParameters"] {
 
 // "Move 40 devices to Rail"; in the past, "Moved 40 devices to Rail".
 export function wordsOf(action: BulkAction, count: number, isPast: boolean): string {
-  const devices = countOf(count);
-  if (action.kind === "transfer") return t("valueDevicesToToName", { value: isPast ? t("Moved") : t("Move"), devices, toName: action.toName });
-  if (action.kind === "type") return t("valueTypeOfDevicesToType", { value: isPast ? t("Changed") : t("Change"), devices, type: action.type });
-  if (action.kind === "delete") return `${isPast ? t("Deleted") : t("Delete")} ${devices}`;
-  return `${isPast ? t("Tagged") : t("Tag")} ${devices}`;
+  if (action.kind === "transfer") {
+    const values = { count, group: action.toName };
+    return isPast ? t("movedDevicesToGroup", values) : t("moveDevicesToGroup", values);
+  }
+  if (action.kind === "type") {
+    const values = { count, type: action.type };
+    return isPast ? t("changedTypeOfDevicesTo", values) : t("changeTypeOfDevicesTo", values);
+  }
+  if (action.kind === "delete") return isPast ? t("deletedDevices", { count }) : t("deleteDevices", { count });
+  return isPast ? t("taggedDevices", { count }) : t("tagDevices", { count });
 }
 
 async function changeBack(changes: readonly ReverseChange[]): Promise<void> {
@@ -61,7 +66,7 @@ export function undoOf(action: BulkAction, before: readonly Device[]): (() => Pr
       const back = callOf({ kind: "transfer", toGroupId: origin, toName: "" });
       const outcome = await runSteps(moved, back, { isStopped: () => false, onProgress: () => {} });
       if (outcome.left.length > 0)
-        throw outcome.failure ?? new Error(`${countOf(outcome.left.length)} could not be moved back: ${outcome.refused.map((each) => each.target.name).slice(0, 5).join(", ")}.`);
+        throw outcome.failure ?? new Error(t("devicesNotMovedBack", { count: outcome.left.length, names: outcome.refused.map((each) => each.target.name).slice(0, 5).join(", ") }));
     }
   };
 }

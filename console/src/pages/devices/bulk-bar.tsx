@@ -42,7 +42,7 @@ function Result({ action, outcome, onClose, onRetry }: { action: BulkAction; out
           <Button onClick={onClose}>{t("Close")}</Button>
           {refused.length > 0 && rest > 0 && (
             <Button look="primary" onClick={onRetry}>
-              {t("actionWithoutValue", { action: wordsOf(action, rest, false), value: t("them", { count: refused.length }) })}
+              {t("actionWithoutRefused", { action: wordsOf(action, rest, false), count: refused.length })}
             </Button>
           )}
         </>
@@ -51,7 +51,7 @@ function Result({ action, outcome, onClose, onRetry }: { action: BulkAction; out
       {refused.length > 0 && (
         <>
           <p>
-            {t("valueSoNothingOfSameStep", { value: t("countWereRefused", { count: refused.length }), length: countOf(left.length) })}
+            {t("refusedSoNothingOfSameStep", { count: refused.length })} {t("devicesStayAsTheyWere", { count: left.length })}
           </p>
           <ul className="bulk-names">
             {refused.slice(0, NAMED_MAX).map(({ target, message }) => (
@@ -59,14 +59,18 @@ function Result({ action, outcome, onClose, onRetry }: { action: BulkAction; out
                 <strong>{target.name}</strong> <code>{target.deviceId}</code>: {message}
               </li>
             ))}
-            {refused.length > NAMED_MAX && <li className="ink-2">{t("andValueMore", { value: (refused.length - NAMED_MAX) })}</li>}
+            {refused.length > NAMED_MAX && <li className="ink-2">{t("andCountMore", { count: refused.length - NAMED_MAX })}</li>}
           </ul>
         </>
       )}
-      {stopped && <p>{t("StoppedLengthStayAsTheyWere", { length: countOf(left.length) })}</p>}
+      {stopped && (
+        <p>
+          {t("Stopped")} {t("devicesStayAsTheyWere", { count: left.length })}
+        </p>
+      )}
       {failure && (
         <p role="alert">
-          {t("messageLengthStayAsTheyWere", { message: failure.message, length: countOf(left.length) })}
+          {failure.message} {t("devicesStayAsTheyWere", { count: left.length })}
         </p>
       )}
     </Dialog>
@@ -117,7 +121,7 @@ function useBulk({ selection, known, held, onHeld }: BarProps) {
           run: async () => {
             try {
               await undo();
-              showToast(t("UndoneValue", { value: text.toLowerCase() }));
+              showToast(t("UndoneWhat", { what: text }));
             } catch (error) {
               showToast(error instanceof Error ? error.message : String(error), { tone: "bad" });
             }
@@ -133,7 +137,7 @@ function useBulk({ selection, known, held, onHeld }: BarProps) {
     onHeld(new Set([...held, ...ids]));
     selection.clear();
     hold(
-      t("DeletingLengthWithAllRecords", { length: countOf(devices.length) }),
+      t("deletingDevicesWithAllRecords", { count: devices.length }),
       async () => {
         await run(action, devices);
         release();
@@ -182,7 +186,7 @@ export function BulkBar(props: BarProps) {
       setLoading(false);
     }
   };
-  const whole = isAll ? (totalIsMore ? t("countOrMore", { count: countOf(count) }) : t("allCount", { count: countOf(count) })) : countOf(count);
+  const whole = isAll ? (totalIsMore ? t("devicesOrMore", { count }) : t("allDevices", { count })) : countOf(count);
   const offered: readonly (readonly [boolean, string, string, () => void])[] = [
     [mayMove, "move-devices", t("MoveWhole", { whole }), () => setDialog("move")],
     [mayChange, "tag-devices", t("TagWhole", { whole }), () => setDialog("tag")],
@@ -206,20 +210,18 @@ export function BulkBar(props: BarProps) {
         count > 0 && (
           <div className="selection-bar" role="region" aria-label={t("Selection")}>
             <strong className="number">
-              {isAll && `${t("All")} `}
-              {count.toLocaleString(LOCALE)}
-              {isAll && totalIsMore && "+"} {isAll ? t("thatMatch") : "selected"}
+              {isAll ? (totalIsMore ? t("allOrMoreThatMatch", { count }) : t("allThatMatch", { count })) : t("countSelected", { count })}
             </strong>
-            {!isAll && total > count && isMany && hasComparison && <span className="ink-2">{t("FiltersByValueUpToBY", { BY_ID_MAX })}</span>}
+            {!isAll && total > count && isMany && hasComparison && <span className="ink-2">{t("FiltersByValueUpTo", { max: BY_ID_MAX })}</span>}
             {!isAll && total > count && !(isMany && hasComparison) && (
               <button type="button" className="link" onClick={() => void selectAll()} disabled={isLoading}>
-                {isLoading ? t("Loading") : t("SelectAllTotalValueThatMatch", { total, value: totalIsMore ? "+" : "" })}
+                {isLoading ? t("Loading") : t("SelectAllThatMatch", { total: `${total.toLocaleString(LOCALE)}${totalIsMore ? "+" : ""}` })}
               </button>
             )}
             <span className="bar-space" />
             {mayChange && (
               <>
-                <Button writes onClick={() => setDialog("tag")}>{t("Tag")}</Button>
+                <Button writes onClick={() => setDialog("tag")}>{t("giveTags")}</Button>
                 <Button writes onClick={() => setDialog("type")}>{t("Type")}</Button>
               </>
             )}

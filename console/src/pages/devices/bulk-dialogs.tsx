@@ -7,7 +7,7 @@ import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
 import { Select, TextField } from "~/ui/field";
 import { DialogForm } from "~/ui/form";
-import { countOf, parseTags } from "./bulk";
+import { parseTags } from "./bulk";
 import type { BulkAction } from "./bulk-actions";
 import { deviceTypesQuery } from "./queries";
 import { t } from "~/messages/devices";
@@ -33,13 +33,13 @@ export function TagDialog({ count, devices, onChoose, onClose }: ActionDialogPro
   };
   return (
     <Dialog
-      title={t("TagCount", { count: countOf(count) })}
+      title={t("tagDevices", { count })}
       onClose={onClose}
       actions={
         <>
           <Button onClick={onClose}>{t("Cancel")}</Button>
           <Button look="primary" type="submit" form={formId} disabledReason={nothing}>
-            {t("Tag")}
+            {t("giveTags")}
           </Button>
         </>
       }
@@ -49,7 +49,7 @@ export function TagDialog({ count, devices, onChoose, onClose }: ActionDialogPro
         <TextField
           label={t("RemoveTags")}
           list={listId}
-          hint={present.length > 0 ? t("TagsTheyHaveValueValue2", { value: present.slice(0, 12).join(", "), value2: present.length > 12 ? ", …" : "" }) : undefined}
+          hint={present.length > 0 ? t("TagsTheyHave", { tags: [...present.slice(0, 12), ...(present.length > 12 ? ["…"] : [])].join(", ") }) : undefined}
           value={removed}
           onChange={(event) => setRemoved(event.target.value)}
         />
@@ -74,7 +74,7 @@ export function TypeDialog({ count, onChoose, onClose }: ActionDialogProps) {
   };
   return (
     <Dialog
-      title={t("ChangeTypeOfCount", { count: countOf(count) })}
+      title={t("changeTypeOfDevices", { count })}
       onClose={onClose}
       actions={
         <>
@@ -104,7 +104,7 @@ export function MoveDialog({ count, onChoose, onClose }: ActionDialogProps) {
   const name = group.data?.name ?? toGroupId ?? "";
   return (
     <Dialog
-      title={t("MoveCount", { count: countOf(count) })}
+      title={t("moveDevices", { count })}
       onClose={onClose}
       actions={
         <>
@@ -123,7 +123,7 @@ export function MoveDialog({ count, onChoose, onClose }: ActionDialogProps) {
       <GroupTree onChoose={setGroup} />
       {toGroupId && (
         <p aria-live="polite">
-          {t.rich("ToStrong", { strong: <strong>{name}</strong> })}
+          {t.rich("ToGroup", { group: <strong>{name}</strong> })}
         </p>
       )}
     </Dialog>

@@ -2,14 +2,13 @@
 import { useState } from "react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { api, read } from "~/api/client";
+import { api, read, type Schemas } from "~/api/client";
 import { groupQuery } from "~/api/queries";
 import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
 import { TextField } from "~/ui/field";
 import { Pill, type Tone } from "~/ui/pill";
 import { ErrorState, Loading } from "~/ui/state";
-import { countOf } from "./bulk";
 import { jobParametersOf, wordsOf, type BulkAction } from "./bulk-actions";
 import { filterOf, type DevicesSearch } from "./search";
 import { LOCALE } from "~/i18n";
@@ -18,6 +17,7 @@ import { t } from "~/messages/devices";
 const POLL_MS = 1_000;
 const OPEN_STATES = ["waiting", "running"];
 const TONES: Record<string, Tone> = { succeeded: "good", failed: "bad" };
+const STATE_WORDS: Readonly<Record<string, string>> = { waiting: t("waiting"), running: t("running"), succeeded: t("succeeded"), failed: t("failed"), cancelled: t("cancelled") };
 
 export function JobDialog({
   groupId,
@@ -45,7 +45,6 @@ export function JobDialog({
     onSuccess: (started) => started.job && onStarted(started.job.jobId),
   });
   const total = preview.data?.total ?? 0;
-  const more = preview.data?.totalIsMore ? "+" : "";
   const name = group.data?.name ?? groupId;
   const isDelete = action.kind === "delete";
   const reason = !preview.data ? t("StillCounting") : total === 0 ? t("NothingMatches") : isDelete && typed !== name ? t("nameOfGroupIsNotTyped") : undefined;
@@ -67,7 +66,8 @@ export function JobDialog({
       {preview.data && (
         <>
           <p>
-            {t("totalMoreMatchNowValue", { total: countOf(total), more, value: isDelete ? t("TheyAreDeletedWithAllTheir") : t("jobCanBeUndoneFor24") })}
+            {preview.data.totalIsMore ? t("devicesOrMoreMatchNow", { count: total }) : t("devicesMatchNow", { count: total })}{" "}
+            {isDelete ? t("TheyAreDeletedWithAllTheir") : t("jobCanBeUndoneForDay")}
           </p>
           <ul className="bulk-names">
             {preview.data.sample?.slice(0, 5).map((each) => (
@@ -75,7 +75,7 @@ export function JobDialog({
                 {each.name} <span className="ink-2">{each.type}</span>
               </li>
             ))}
-            {total > 5 && <li className="ink-2">{t("andValueMore", { value: (total - 5) })}</li>}
+            {total > 5 && <li className="ink-2">{t("andCountMore", { count: total - 5 })}</li>}
           </ul>
           {isDelete && <TextField label={t("TypeNameToDeleteThem", { name })} value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" />}
         </>
@@ -83,6 +83,12 @@ export function JobDialog({
       {start.isError && <ErrorState error={start.error} />}
     </Dialog>
   );
+}
+
+function progressWords({ undoOf, done, total, changed, skipped, failed }: Schemas["Job"]): string {
+  const values = { done, total: total?.toLocaleString(LOCALE) ?? "?", changed };
+  const words = undoOf ? t("UndoDoneOfTotal", values) : t("JobDoneOfTotal", values);
+  return skipped + failed > 0 ? t("progressSkippedOrFailed", { progress: words, count: skipped + failed }) : words;
 }
 
 export function JobBanner({ groupId, jobId, onJob, onClose }: { groupId: string; jobId: string; onJob: (jobId: string) => void; onClose: () => void }) {
@@ -111,10 +117,9 @@ export function JobBanner({ groupId, jobId, onJob, onClose }: { groupId: string;
     <div className="job-banner" role="status">
       {found && (
         <>
-          <Pill tone={TONES[found.state] ?? "idle"}>{found.state}</Pill>
+          <Pill tone={TONES[found.state] ?? "idle"}>{STATE_WORDS[found.state] ?? found.state}</Pill>
           <span>
-            {t("valueDoneOfTotalDoneChanged", { value: found.undoOf ? t("Undo") : t("Job"), done: found.done, total: found.total?.toLocaleString(LOCALE) ?? "?", changed: found.changed })}
-            {found.skipped + found.failed > 0 && t("valueSkippedOrFailed", { value: (found.skipped + found.failed) })}
+            {progressWords(found)}
           </span>
           <Link to="/g/$groupId/jobs/$jobId" params={{ groupId, jobId }}>
             {t("OpenJob")}

@@ -1,7 +1,7 @@
 // Changes of many devices: in steps of at most 1,000 of one group, each of which happens as a
 // whole or not at all. What a step refused is named, and the steps after it still run.
 import { ApiProblem, type Schemas } from "~/api/client";
-import { LOCALE } from "~/i18n";
+import { t } from "~/messages/devices";
 
 type Device = Schemas["Device"];
 
@@ -128,6 +128,6 @@ export function parseTags(text: string): string[] {
   return [...new Set(text.split(",").map((tag) => tag.trim()).filter(Boolean))];
 }
 
-export function countOf(count: number, noun = "device"): string {
-  return `${count.toLocaleString(LOCALE)} ${noun}${count === 1 ? "" : "s"}`;
+export function countOf(count: number): string {
+  return t("devices", { count });
 }

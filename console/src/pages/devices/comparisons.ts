@@ -11,18 +11,18 @@ export type ValueOperation = (typeof OPERATIONS)[number];
 export const OPERATION_WORDS: Record<ValueOperation, string> = {
   below: t("isBelow"),
   above: t("isAbove"),
-  is: "is",
+  is: t("is"),
   "is-not": t("isNot"),
   older: t("isOlderThan"),
   missing: t("isMissing"),
   there: t("isThere"),
 };
 export const AGES = [
-  ["1h", "1 hour"],
-  ["6h", "6 hours"],
-  ["1d", "1 day"],
-  ["7d", "7 days"],
-  ["30d", "30 days"],
+  ["1h", t("hours", { count: 1 })],
+  ["6h", t("hours", { count: 6 })],
+  ["1d", t("days", { count: 1 })],
+  ["7d", t("days", { count: 7 })],
+  ["30d", t("days", { count: 30 })],
 ] as const;
 
 const SIGNS: Partial<Record<ValueOperation, string>> = { below: "<", above: ">", is: "==", "is-not": "!=" };
@@ -36,16 +36,31 @@ export function needsValue(operation: ValueOperation): boolean {
   return SIGNS[operation] !== undefined;
 }
 
+// As they are typed, in the language of the reader or in English.
+const TYPED: ReadonlyMap<string, string> = new Map([
+  ["yes", "true"],
+  [t("yes"), "true"],
+  ["no", "false"],
+  [t("no"), "false"],
+]);
+
 // Null as long as there is nothing to compare with.
 export function comparisonOf(name: string, operation: ValueOperation, value: string, age: string): string | null {
   if (operation === "missing") return `${name}==null`;
   if (operation === "there") return `${name}!=null`;
   if (operation === "older") return `${name}@<now-${age}`;
-  const given = value.trim().replace(/^yes$/i, "true").replace(/^no$/i, "false");
-  return given === "" ? null : `${name}${SIGNS[operation]}${given}`;
+  const given = value.trim();
+  return given === "" ? null : `${name}${SIGNS[operation]}${TYPED.get(given.toLowerCase()) ?? given}`;
 }
 
-const WORDS: Readonly<Record<string, string>> = { "<": "below", "<=": t("atMost"), ">": "above", ">=": t("atLeast"), "==": "is", "!=": t("isNot") };
+const WORDS: Readonly<Record<string, (values: { label: string; value: string }) => string>> = {
+  "<": (values) => t("labelBelowValue", values),
+  "<=": (values) => t("labelAtMostValue", values),
+  ">": (values) => t("labelAboveValue", values),
+  ">=": (values) => t("labelAtLeastValue", values),
+  "==": (values) => t("labelIsValue", values),
+  "!=": (values) => t("labelIsNotValue", values),
+};
 
 export function comparisonWords(comparison: string, known: ReadonlyMap<string, NamedMeasurement> | undefined): string {
   const found = /^([\w.-]+?)(@?)(<=|>=|==|!=|<|>)(.+)$/.exec(comparison);
@@ -53,14 +68,15 @@ export function comparisonWords(comparison: string, known: ReadonlyMap<string, N
   const [, name = "", isTime, sign = "", value = ""] = found;
   const item = known?.get(name);
   const label = item ? measurementLabel(item) : name;
-  if (value === "null") return `${label} ${sign === "==" ? t("isMissing") : t("isThere")}`;
+  if (value === "null") return sign === "==" ? t("labelIsMissing", { label }) : t("labelIsThere", { label });
   if (isTime) {
     const age = AGES.find(([key]) => value === `now-${key}`);
-    if (age && sign === "<") return t("labelIsOlderThanValue", { label, value: age[1] });
-    return `${label} ${sign.startsWith("<") ? t("fromBefore") : t("fromAfter")} ${value}`;
+    if (age && sign === "<") return t("labelIsOlderThanAge", { label, age: age[1] });
+    return sign.startsWith("<") ? t("labelFromBeforeTime", { label, time: value }) : t("labelFromAfterTime", { label, time: value });
   }
-  const shown = value === "true" ? "yes" : value === "false" ? "no" : value;
-  return `${label} ${WORDS[sign] ?? sign} ${shown}${item?.unit && !Number.isNaN(Number(value)) ? ` ${item.unit}` : ""}`;
+  const shown = value === "true" ? t("yes") : value === "false" ? t("no") : value;
+  const withUnit = item?.unit && !Number.isNaN(Number(value)) ? `${shown} ${item.unit}` : shown;
+  return WORDS[sign]?.({ label, value: withUnit }) ?? comparison;
 }
 
 export function withoutComparison(search: DevicesSearch, comparison: string): Pick<DevicesSearch, "where"> {

@@ -7,17 +7,17 @@ import { t } from "~/messages/devices";
 const DEBOUNCE_MS = 150;
 
 export const SEEN_LABELS: Record<Seen, string> = {
-  hour: "Seen in the last hour",
-  day: "Seen in the last day",
-  week: t("SeenInLastWeek"),
-  longer: t("SeenLongerAgo"),
-  never: t("NeverSeen"),
-  silent: t("Silent"),
+  hour: t("seenInLastHour"),
+  day: t("seenInLastDay"),
+  week: t("seenInLastWeek"),
+  longer: t("seenLongerAgo"),
+  never: t("neverSeen"),
+  silent: t("silent"),
 };
 
 const SEEN_OPTIONS: Record<Seen, string> = {
-  hour: "Last hour",
-  day: "Last day",
+  hour: t("LastHour"),
+  day: t("LastDay"),
   week: t("LastWeek"),
   longer: t("LongerAgo"),
   never: t("Never"),

@@ -15,7 +15,7 @@ import { ErrorState } from "~/ui/state";
 import { Table, type Column } from "~/ui/table";
 import { showToast } from "~/ui/toast";
 import { Locked } from "~/ui/why";
-import { countOf, STEP_MAX } from "./bulk";
+import { STEP_MAX } from "./bulk";
 import { columnName, planImport, summaryOf, withAnswer, withDuplicates, type ImportPlan, type LineState, type LineStates } from "./import-plan";
 import type { CsvLine } from "./csv";
 import { NetworkField } from "./network-field";
@@ -27,7 +27,7 @@ import "./devices.css";
 const route = getRouteApi("/frame/g/$groupId/devices/import");
 const CHECK_AFTER_MS = 300;
 const COLUMNS_MAX = 7;
-const EXAMPLE = `${t("nameOriginalIdTypeNetworkTagsCold")}
+const EXAMPLE = `${t("exampleOfFile")}
 `;
 
 interface Defaults {
@@ -108,7 +108,7 @@ function useColumns(plan: ImportPlan, states: LineStates): readonly Column<CsvLi
         cell: ({ line, cells: given }) => {
           const isWrong = states.get(line)?.errors.some((each) => columnName(each.column) === name) ?? false;
           const text = given[index] ?? "";
-          return <span className={isWrong ? "cell-wrong" : undefined} title={text}>{text || (isWrong ? "(empty)" : "")}</span>;
+          return <span className={isWrong ? "cell-wrong" : undefined} title={text}>{text || (isWrong ? t("empty") : "")}</span>;
         },
       };
     });
@@ -160,7 +160,7 @@ function useImport(groupId: string, plan: ImportPlan, defaults: Defaults) {
     void client.invalidateQueries({ queryKey: ["devices"] });
     if (state.created.length === 0) return;
     const { created } = state;
-    const text = t("CreatedLength", { length: countOf(created.length) });
+    const text = t("createdDevices", { count: created.length });
     if (!mayDelete) return void showToast(text);
     showToast(text, {
       action: {
@@ -169,7 +169,7 @@ function useImport(groupId: string, plan: ImportPlan, defaults: Defaults) {
           try {
             await removeCreated(groupId, created);
             setRun(null);
-            showToast(t("UndoneLengthDeletedAgain", { length: countOf(created.length) }));
+            showToast(t("undoneDevicesDeletedAgain", { count: created.length }));
           } catch (error) {
             showToast(error instanceof Error ? error.message : String(error), { tone: "bad" });
           }
@@ -213,7 +213,7 @@ export function DeviceImportPage() {
     setOver(false);
     void take(event.dataTransfer.files[0]);
   };
-  const header = <PageHeader title={t("ImportDevices")} above={<Link to="/g/$groupId/devices" params={{ groupId }}>{t("DevicesOfName", { name: group.data?.name ?? t("group") })}</Link>} />;
+  const header = <PageHeader title={t("ImportDevices")} above={<Link to="/g/$groupId/devices" params={{ groupId }}>{t("DevicesOfName", { name: group.data?.name ?? t("theGroup") })}</Link>} />;
   if (rights.isKnown && !mayCall(rights, "POST /devices/import"))
     return (
       <>
@@ -234,7 +234,7 @@ export function DeviceImportPage() {
           placeholder={EXAMPLE}
           hint={
             <>
-              {t.rich("PasteCellsOutOfSpreadsheetOr", { code: <code>originalId</code>, code2: <code>name</code>, code3: <code>type</code>, code4: <code>network</code>, code5: <code>tags</code>, code6: <code>configuration</code> })}
+              {t.rich("PasteCellsOutOfSpreadsheetOr", { originalId: <code>originalId</code>, name: <code>name</code>, type: <code>type</code>, network: <code>network</code>, tags: <code>tags</code>, configuration: <code>configuration</code> })}
             </>
           }
           value={text}
@@ -271,17 +271,17 @@ export function DeviceImportPage() {
       {check.error !== null && <ErrorState error={check.error} onRetry={check.retry} operation="POST /devices/import" groupId={groupId} noun="group" />}
       {headErrors.length > 0 && (
         <p className="line-wrong" role="alert">
-          {t.rich("partFirstLineValue", { part: <span aria-hidden="true">▲</span>, value: headErrors.map((each) => `${each.column} ${each.message}`).join("; ") })}
+          {t.rich("signFirstLineErrors", { sign: <span aria-hidden="true">▲</span>, errors: headErrors.map((each) => `${each.column} ${each.message}`).join("; ") })}
         </p>
       )}
       {plan.lines.length > 0 && (
         <>
           <div className="filters" role="status">
             <span className="number">
-              {check.checked < plan.lines.length && `${t("CheckedCheckedOfCountLines", { checked: check.checked, count: plan.lines.length })} `}
-              {t("createdNewExistingAlreadyThereWrong", { created: summary.created, existing: summary.existing, wrong: summary.wrong })}
+              {check.checked < plan.lines.length && `${t("CheckedOfLines", { checked: check.checked, lines: plan.lines.length })} `}
+              {t("newExistingWrong", { created: summary.created, existing: summary.existing, wrong: summary.wrong })}
             </span>
-            {check.ignored.length > 0 && <span className="ink-2">{t("IgnoredColumnsValue", { value: check.ignored.join(", ") })}</span>}
+            {check.ignored.length > 0 && <span className="ink-2">{t("IgnoredColumns", { columns: check.ignored.join(", ") })}</span>}
             {summary.wrong > 0 && <Checkbox label={t("OnlyWrongLines")} checked={onlyWrong} onChange={(event) => setOnlyWrong(event.target.checked)} />}
           </div>
           <Table label={t("Lines")} rows={rows} columns={columns} rowKey={({ line }) => String(line)} rowClass={({ line }) => (check.states.get(line)?.errors.length ? "row-wrong" : undefined)} />
@@ -297,13 +297,15 @@ export function DeviceImportPage() {
             </>
           ) : run?.isOver && run.error === null ? (
             <p role="status">
-              {t.rich("lengthCreatedExistingAlreadyThereValue", { length: countOf(run.created.length), existing: run.existing, value: run.done < plan.lines.length && t("stoppedAfterDoneLines", { done: run.done }), link: <Link to="/g/$groupId/devices" params={{ groupId }}>
+              {t("devicesCreatedExistingThere", { count: run.created.length, existing: run.existing })}{" "}
+              {run.done < plan.lines.length && `${t("stoppedAfterLines", { count: run.done })} `}
+              <Link to="/g/$groupId/devices" params={{ groupId }}>
                 {t("ShowDevices")}
-              </Link> })}
+              </Link>
             </p>
           ) : (
             <Button look="primary" disabledReason={reason} onClick={() => void start()}>
-              {t("ImportCreated", { created: countOf(summary.created) })}
+              {t("importCount", { count: summary.created })}
             </Button>
           )}
         </div>

@@ -96,7 +96,7 @@ export function DevicesField({ groupId, label, hint, error, ids, max = Infinity,
     return (
       <TextField
         label={label}
-        hint={t("IdsSeparatedByCommasHint", { hint: hint ?? "" })}
+        hint={hint ? `${t("IdsSeparatedByCommas")} ${hint}` : t("IdsSeparatedByCommas")}
         error={error}
         value={ids.join(", ")}
         onChange={(event) => onChange(event.target.value.split(",").map((each) => each.trim()).slice(0, max))}

@@ -23,9 +23,9 @@ import { Empty, ErrorState, Loading, NoMatch } from "~/ui/state";
 import { Table, type Column } from "~/ui/table";
 import { TimeText, useNow } from "~/ui/time-text";
 import { Locked } from "~/ui/why";
-import { ago, formatTime, momentOf } from "~/time";
+import { formatTime, momentOf } from "~/time";
 import { BulkBar } from "./bulk-bar";
-import { BATTERY_LOW_PERCENT, batteryPercent, silentSince } from "./device-state";
+import { BATTERY_LOW_PERCENT, batteryPercent, lengthWords, silentSince } from "./device-state";
 import { DeviceFilters } from "./device-filters";
 import { DevicesExportDialog } from "./export-dialog";
 import { NewDeviceDialog } from "./new-device-dialog";
@@ -67,7 +67,7 @@ export function LastSeen({ device }: { device: Device }) {
     );
   return (
     <span className="last-seen">
-      <Pill tone="warn">{t("silentValue", { value: ago(since, now).replace(" ago", "") })}</Pill>{" "}
+      <Pill tone="warn">{t("silentFor", { length: lengthWords(now - since) })}</Pill>{" "}
       {device.seenAt ? <TimeText at={device.seenAt} precision="minute" /> : <span className="ink-3">{t("neverSeen")}</span>}
     </span>
   );
@@ -102,7 +102,7 @@ function CurrentValue({ item, value }: { item: Pick<GroupMeasurement, "name" | "
           {item.unit && <span className="ink-2"> {item.unit}</span>}
           {moment !== null && (
             <span className="value-age ink-3" title={formatTime(moment, zone)}>
-              {ago(moment, now).replace(" ago", "")}
+              {lengthWords(Math.abs(now - moment))}
             </span>
           )}
         </>
@@ -171,9 +171,9 @@ function Attention({ groupId }: { groupId: string }) {
   const counts = overview.data?.devices;
   if (!counts) return null;
   const filters: readonly (readonly [number | null | undefined, string, DevicesSearch])[] = [
-    [counts.silent, "silent", { seen: "silent" }],
-    [counts.batteryLow, t("withLowBattery"), { battery: "20" }],
-    [counts.never, t("neverSeen"), { seen: "never" }],
+    [counts.silent, t("countSilent", { count: counts.silent ?? 0 }), { seen: "silent" }],
+    [counts.batteryLow, t("countWithLowBattery", { count: counts.batteryLow ?? 0 }), { battery: "20" }],
+    [counts.never, t("countNeverSeen", { count: counts.never ?? 0 }), { seen: "never" }],
   ];
   return (
     <div className="attention">
@@ -181,18 +181,18 @@ function Attention({ groupId }: { groupId: string }) {
         ([count, words, search]) =>
           !!count && (
             <Link key={words} to="/g/$groupId/devices" params={{ groupId }} search={search}>
-              {count.toLocaleString(LOCALE)} {words}
+              {words}
             </Link>
           ),
       )}
       {!!overview.data?.unknownDevices && (
         <Link to="/g/$groupId/unknown-devices" params={{ groupId }}>
-          {t("unknownDevicesUnknownValueReported", { unknownDevices: overview.data.unknownDevices, value: t("devices", { count: overview.data.unknownDevices }) })}
+          {t("unknownDevicesReported", { count: overview.data.unknownDevices })}
         </Link>
       )}
       {!!counts.drifting && (
         <Link to="/g/$groupId/drift" params={{ groupId }}>
-          {t("driftingWithConfigurationDrift", { drifting: counts.drifting })}
+          {t("countWithConfigurationDrift", { count: counts.drifting })}
         </Link>
       )}
     </div>
@@ -259,7 +259,7 @@ function Devices() {
         state={first && <span className="count" title={isMore ? t("MoreThanAreCounted") : undefined}>{totalText}</span>}
         actions={
           <>
-            {total > 0 && <ShareButton groupId={groupId} name={groupName ?? "Devices"} about={t("linkToThisListWithIts")} view={() => ({ list: sharedList(search, Date.now()) })} />}
+            {total > 0 && <ShareButton groupId={groupId} name={groupName ?? t("Devices")} about={t("linkToThisListWithIts")} view={() => ({ list: sharedList(search, Date.now()) })} />}
             {mayExport && total > 0 && <Button onClick={() => setDialog("export")}>{t("Export")}</Button>}
             {mayCreate && (
               <>

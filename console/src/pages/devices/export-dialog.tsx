@@ -1,6 +1,5 @@
 import type { Schemas } from "~/api/client";
 import { ExportDialog, saveBlob } from "~/ui/export";
-import { countOf } from "./bulk";
 import { devicesCsv } from "./csv";
 import { filterOf, valuesOf, type DevicesSearch } from "./search";
 import { t } from "~/messages/devices";
@@ -24,6 +23,6 @@ export function DevicesExportDialog({
   onClose: () => void;
 }) {
   const params = { groupId, ...filterOf(search), ...valuesOf(search, Date.now()) };
-  const title = t("ExportTotalValue", { total: countOf(total), value: totalIsMore ? ` ${t("orMore")}` : "" });
+  const title = totalIsMore ? t("exportDevicesOrMore", { count: total }) : t("exportDevices", { count: total });
   return <ExportDialog source={{ path: "/devices/export", params, name: "devices", title, total }} onClose={onClose} />;
 }

@@ -86,7 +86,7 @@ export function withDuplicates(states: LineStates, plan: ImportPlan, network: st
     const known = first.get(key);
     if (!known) first.set(key, { line, step });
     else if (known.step !== step)
-      next.set(line, { ...UNKNOWN, errors: [...(next.get(line)?.errors ?? []), { column: "originalId", message: t("isThatOfLineLine", { line: known.line }) }] });
+      next.set(line, { ...UNKNOWN, errors: [...(next.get(line)?.errors ?? []), { column: "originalId", message: t("isThatOfLine", { line: known.line }) }] });
   });
   return next;
 }

@@ -15,11 +15,11 @@ export const NO_FILTER: Partial<DevicesSearch> = { q: undefined, type: undefined
 
 export function chipsOf(search: DevicesSearch, set: (change: Partial<DevicesSearch>) => void): Chip[] {
   const labels: Partial<Record<keyof DevicesSearch, string | undefined>> = {
-    q: search.q && `“${search.q}”`,
-    type: search.type && `type ${search.type}`,
+    q: search.q && t("quotedText", { text: search.q }),
+    type: search.type && t("typeType", { type: search.type }),
     network: search.network && t("networkNetwork", { network: search.network }),
     tag: search.tag && t("tagTag", { tag: search.tag }),
-    seen: search.seen && SEEN_LABELS[search.seen].toLowerCase(),
+    seen: search.seen && SEEN_LABELS[search.seen],
     battery: search.battery && t("batteryBelowBattery", { battery: search.battery }),
   };
   const plain = Object.entries(labels).flatMap(([name, label]) => (label ? [{ label, onRemove: () => set({ [name]: undefined }) }] : []));
@@ -45,10 +45,10 @@ export function NoDevice({ groupId, children }: { groupId: string; children: Rea
   const count = `${total.toLocaleString(LOCALE)}${below.data?.totalIsMore ? "+" : ""}`;
   return (
     <Empty
-      text={t("ThisGroupHasNoDeviceOf", { count })}
+      text={t("ThisGroupHasNoDeviceOf", { total: count })}
       action={
         <Button look="primary" writes={false} onClick={() => setWithBelow(true)}>
-          {t("ShowValue", { value: t("them", { count: total }) })}
+          {t("ShowThem", { count: total })}
         </Button>
       }
     />

@@ -26,7 +26,7 @@ function ValueFilter({ groupId, onAdd }: { groupId: string; onAdd: (comparison: 
   const used = possible.includes(operation) ? operation : (possible[0] ?? "is");
   const isNumber = item?.class !== "state";
   if (query.isError) return <p className="value-filter">{query.error.message}</p>;
-  if (items.length === 0) return <p className="value-filter ink-2">{query.isPending ? t("Loading2") : t("TheseDevicesHaveMeasuredNothingYet")}</p>;
+  if (items.length === 0) return <p className="value-filter ink-2">{query.isPending ? t("Loading") : t("TheseDevicesHaveMeasuredNothingYet")}</p>;
   const submit = (event: FormEvent) => {
     event.preventDefault();
     const comparison = comparisonOf(name, used, value, age);
@@ -38,7 +38,7 @@ function ValueFilter({ groupId, onAdd }: { groupId: string; onAdd: (comparison: 
       <Select label={t("OnlyDevicesWhose")} options={items.map((each) => [each.name, measurementLabel(each)] as const)} value={name} onChange={(event) => setName(event.target.value)} />
       <Select label={t("Comparison")} options={possible.map((each) => [each, OPERATION_WORDS[each]] as const)} value={used} onChange={(event) => setOperation(event.target.value as ValueOperation)} />
       {needsValue(used) && (
-        <TextField label={t("ValueValue", { value: item?.unit ? `, ${item.unit}` : "" })} inputMode={isNumber ? "decimal" : "text"} value={value} error={error} maxLength={256} onChange={(event) => setValue(event.target.value)} />
+        <TextField label={item?.unit ? t("ValueInUnit", { unit: item.unit }) : t("Value")} inputMode={isNumber ? "decimal" : "text"} value={value} error={error} maxLength={256} onChange={(event) => setValue(event.target.value)} />
       )}
       {used === "older" && <Select label={t("Age")} options={AGES} value={age} onChange={(event) => setAge(event.target.value)} />}
       <Button type="submit" look="primary" writes={false}>
@@ -58,7 +58,7 @@ export function ValueFilters({ groupId, known, search, set }: { groupId: string;
     <>
       <MeasurementsChoice groupId={groupId} label={t("Values")} chosen={values} max={VALUES_MAX} onChange={(names) => set({ values: names.length > 0 ? names : undefined })} />
       {where.length < WHERE_MAX && (
-        <Popover label={<>{t.rich("FilterByValuePart", { part: <span aria-hidden="true">⌄</span> })}</>}>
+        <Popover label={<>{t.rich("FilterByValueArrow", { arrow: <span aria-hidden="true">⌄</span> })}</>}>
           {(close) => (
             <ValueFilter
               groupId={groupId}

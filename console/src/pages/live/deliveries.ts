@@ -31,7 +31,7 @@ export function wentByRecord(messages: readonly Schemas["ConnectorEvent"][]): Re
 }
 
 export function wentWords({ delivered, waiting, failed }: Went): string {
-  const parts = [delivered && t("deliveredDelivered", { delivered }), waiting && t("waitingWaiting", { waiting }), failed && t("failedFailed", { failed })];
+  const parts = [delivered && t("delivered", { count: delivered }), waiting && t("waiting", { count: waiting }), failed && t("failed", { count: failed })];
   return parts.filter(Boolean).join(", ");
 }
 

@@ -101,7 +101,7 @@ function FilterField({ groupId, search, change }: FilterProps) {
         className="input input-code"
         spellCheck={false}
         autoComplete="off"
-        placeholder={t("FilterMessageValuesCelsius8")}
+        placeholder={t("FilterExample")}
         value={draft}
         aria-invalid={problem ? true : undefined}
         aria-describedby={`${id}-state`}

@@ -182,7 +182,7 @@ function LiveStatus({ source, isByDevice, change, toTop }: StatusProps) {
       </div>
       <span className="number">{rateText(perSecond)}</span>
       <span className="ink-2">{isTooFast ? t("tooFastToReadByDevice") : <LostText source={source} />}</span>
-      {knownSeconds < RATE_SECONDS && <span className="ink-3">{t("countedForKnownSecondsS", { knownSeconds })}</span>}
+      {knownSeconds < RATE_SECONDS && <span className="ink-3">{t("countedForSeconds", { seconds: knownSeconds })}</span>}
       {!isByDevice && <NewButton source={source} onPress={toTop} />}
     </div>
   );
@@ -193,7 +193,7 @@ function NewButton({ source, onPress }: { source: LiveSource; onPress: () => voi
   if (waiting === 0) return null;
   return (
     <Button className="live-new" onClick={onPress}>
-      {t("waitingValueNew", { waiting, value: hasOverflowed ? "+" : "" })}
+      {hasOverflowed ? t("newOrMore", { count: waiting }) : t("new", { count: waiting })}
     </Button>
   );
 }
@@ -201,8 +201,7 @@ function NewButton({ source, onPress }: { source: LiveSource; onPress: () => voi
 function LostText({ source }: { source: LiveSource }) {
   const lost = useFromFeed(source, (view) => view.lost);
   if (lost === 0) return <>{t("noneLeftOut")}</>;
-  const count = lost === null ? t("Some") : lost.toLocaleString(LOCALE);
-  return <>{t("countLeftOutByStreamList", { count })}</>;
+  return <>{lost === null ? t("SomeLeftOutByStream") : t("leftOutByStream", { count: lost })}</>;
 }
 
 // Rows are rendered many times a second: they subscribe to nothing, and get what they need once.
@@ -288,7 +287,7 @@ function recordColumns(context: RowContext): Column<Arrival>[] {
 
 function chipsOf(search: LiveSearch, change: ChangeSearch): Chip[] {
   const chips: Chip[] = [];
-  if (search.kind) chips.push({ label: t("kindsValue", { value: search.kind.map((each) => KIND_LABELS[each as keyof typeof KIND_LABELS]).join(", ") }), onRemove: () => change({ kind: undefined }) });
+  if (search.kind) chips.push({ label: t("kindsKinds", { kinds: search.kind.map((each) => KIND_LABELS[each as keyof typeof KIND_LABELS]).join(", ") }), onRemove: () => change({ kind: undefined }) });
   if (search.device) chips.push({ label: t("deviceDevice", { device: search.device }), onRemove: () => change({ device: undefined }) });
   if (search.filter) chips.push({ label: t("filterFilter", { filter: search.filter }), onRemove: () => change({ filter: undefined }) });
   return chips;

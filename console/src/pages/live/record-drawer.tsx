@@ -7,10 +7,11 @@ import type { Arrival } from "~/live/protocol";
 import { CopyButton, IdText } from "~/ui/copy";
 import { Dialog } from "~/ui/dialog";
 import { Facts } from "~/ui/page";
-import { KindLabel, Pill, type Tone } from "~/ui/pill";
+import { KindLabel, Pill } from "~/ui/pill";
 import { ErrorState, Loading } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
 import { nameOr } from "~/ui/name";
+import { stateWords, type Words } from "~/pages/messages/words";
 import { valuesOf } from "./summary";
 import { t } from "~/messages/live";
 
@@ -91,7 +92,9 @@ function RecordParts({ arrival, children }: { arrival: Arrival; children: ReactN
   );
 }
 
-const TONES: Readonly<Record<string, Tone>> = { succeeded: "good", failed: "bad", expired: "bad", cancelled: "idle" };
+function StatePill({ tone, label }: Words) {
+  return <Pill tone={tone}>{label}</Pill>;
+}
 
 function WhereItWent({ trace }: { trace: Schemas["Trace"] }) {
   const taken = trace.connectors.filter((each) => each.message);
@@ -103,7 +106,7 @@ function WhereItWent({ trace }: { trace: Schemas["Trace"] }) {
         {taken.map((each) => (
           <li key={each.connectorId}>
             <span>{nameOr(each.name, each.connectorId)}</span>
-            <Pill tone={TONES[String(each.message?.state)] ?? "warn"}>{String(each.message?.state)}</Pill>
+            <StatePill {...stateWords(String(each.message?.state))} />
           </li>
         ))}
       </ul>

@@ -53,15 +53,15 @@ function Examples({ outcome }: { outcome: Outcome }) {
       {outcome.examples.map((each, index) => (
         <li className="bench-item" key={index}>
           <p>
-            <Pill tone={each.isPassed ? "good" : "bad"}>{each.isPassed ? "passed" : "failed"}</Pill> {each.name} <code className="ink-2">{each.function}</code>
+            <Pill tone={each.isPassed ? "good" : "bad"}>{each.isPassed ? t("passed") : t("failed")}</Pill> {each.name} <code className="ink-2">{each.function}</code>
           </p>
           {!each.isPassed && (
             <>
               <p>
-                {t.rich("expectedCode", { code: <code className="bench-values">{JSON.stringify(each.expected)}</code> })}
+                {t.rich("expectedValues", { values: <code className="bench-values">{JSON.stringify(each.expected)}</code> })}
               </p>
               <p>
-                {t.rich("gotCode", { code: <code className="bench-values">{JSON.stringify(each.actual)}</code> })}
+                {t.rich("gotValues", { values: <code className="bench-values">{JSON.stringify(each.actual)}</code> })}
               </p>
             </>
           )}
@@ -151,7 +151,7 @@ export function ImportTypeDialog({ owners, onClose }: { owners: readonly (readon
               {t("ChooseFiles")}
               <input type="file" multiple accept=".toml,.yaml,.yml,.js,.json" className="visually-hidden" onChange={(event) => event.target.files && void take(readChosen(event.target.files))} />
             </label>
-            {Object.keys(files).length > 0 && <span className="ink-2">{t("countFiles", { count: Object.keys(files).length })}</span>}
+            {Object.keys(files).length > 0 && <span className="ink-2">{t("files", { count: Object.keys(files).length })}</span>}
           </div>
         </div>
         <Select label={t("For")} options={owners} value={owner} onChange={(event) => setOwner(event.target.value)} />
@@ -164,15 +164,14 @@ export function ImportTypeDialog({ owners, onClose }: { owners: readonly (readon
           <>
             <p>
               <strong>{outcome.displayName}</strong>
-              {outcome.firmwareVersion && ` ${t("firmwareFirmwareVersion", { firmwareVersion: outcome.firmwareVersion })}`}
-              {outcome.battery && ` · ${outcome.battery}`}
-              {t("passedOfValueExamplesPassed", { passed: outcome.passed, value: outcome.passed + outcome.failed })}
+              {outcome.firmwareVersion && ` · ${t("firmwareVersion", { version: outcome.firmwareVersion })}`}
+              {outcome.battery && ` · ${outcome.battery}`} · {t("examplesPassed", { passed: outcome.passed, total: outcome.passed + outcome.failed })}
             </p>
             <Examples outcome={outcome} />
             {outcome.warnings?.map((each) => <p key={each}>{each}</p>)}
             {outcome.ignored.length > 0 && (
               <details>
-                <summary>{t("LeftOutCount", { count: outcome.ignored.length })}</summary>
+                <summary>{t("LeftOut", { number: outcome.ignored.length })}</summary>
                 <ul>
                   {outcome.ignored.map((each) => (
                     <li key={each}>{each}</li>

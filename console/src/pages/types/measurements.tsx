@@ -10,9 +10,11 @@ import { Select, TextField } from "~/ui/field";
 import { EditForm, useEdit, type Edit } from "~/ui/edit";
 import { SubmissionError } from "~/ui/form";
 import { Card } from "~/ui/page";
+import { KIND_LABELS } from "~/ui/pill";
 import { Empty, QueryView } from "~/ui/state";
 import { useSubmission } from "~/ui/submit";
 import { differing } from "~/ui/versions";
+import { CLASS_WORDS } from "./workbench-data";
 import { LOCALE } from "~/i18n";
 import { t } from "~/messages/types";
 
@@ -76,7 +78,7 @@ async function declare(type: string, groupId: string, measurements: readonly Dec
   return declaredQuery(type, groupId).queryFn({});
 }
 
-const LABELS: Record<keyof Draft, string> = { name: "Name", class: t("Class"), path: "Path", kind: "In records of", unit: "Unit", label: t("Label"), decimals: t("Decimals"), minimum: t("SmallestPossibleValue"), maximum: t("LargestPossibleValue") };
+const LABELS: Record<keyof Draft, string> = { name: t("Name"), class: t("Class"), path: t("Path"), kind: t("InRecordsOf"), unit: t("Unit"), label: t("Label"), decimals: t("Decimals"), minimum: t("SmallestPossibleValue"), maximum: t("LargestPossibleValue") };
 
 interface DialogProps {
   type: string;
@@ -130,7 +132,7 @@ function MeasurementForm({ type, groupId, item, stored, onClose }: DialogProps &
       <TextField label={t("Name")} required maxLength={64} hint={t("UsedInFiltersChartsAndExports")} value={draft.name} onChange={set("name")} />
       <TextField label={t("Label")} hint={t("WhatPeopleCallIt")} value={draft.label} onChange={set("label")} />
       <Select label={t("Class")} options={CLASSES} value={draft.class} onChange={set("class")} />
-      <Select label={t("InRecordsOf")} options={KINDS.map((each) => [each, each === "geoloc" ? "geolocation" : each] as const)} value={draft.kind} onChange={set("kind")} />
+      <Select label={t("InRecordsOf")} options={KINDS.map((each) => [each, KIND_LABELS[each]] as const)} value={draft.kind} onChange={set("kind")} />
       <TextField label={t("Path")} required className="input input-code" hint={t("JSONPointerAsDataSoilWater")} value={draft.path} onChange={set("path")} />
       <TextField label={t("Unit")} value={draft.unit} onChange={set("unit")} />
       <TextField label={t("Decimals")} {...numeric} step={1} min={0} max={12} value={draft.decimals} onChange={set("decimals")} />
@@ -178,7 +180,7 @@ export function Measurements({ type, groupId }: { type: string; groupId: string 
               <table className="plain stacked">
                 <thead>
                   <tr>
-                    {["Name", "Class", "Unit", "Possible", "Path", "From", "Devices"].map((each) => (
+                    {[t("Name"), t("Class"), t("Unit"), t("Possible"), t("Path"), t("From"), t("Devices")].map((each) => (
                       <th key={each} scope="col">
                         {each}
                       </th>
@@ -198,15 +200,15 @@ export function Measurements({ type, groupId }: { type: string; groupId: string 
                         )}
                         {each.label && <span className="ink-2"> {each.label}</span>}
                       </th>
-                      <td data-label={t("Class")}>{each.class}</td>
+                      <td data-label={t("Class")}>{CLASS_WORDS[each.class]}</td>
                       <td data-label={t("Unit")} className={each.unit ? undefined : "no-card"}>{each.unit ?? "–"}</td>
                       <td data-label={t("Possible")} className={boundsOf(each) === "–" ? "no-card" : undefined}>{boundsOf(each)}</td>
                       <td data-label={t("Path")}>
                         <span>
-                          {t.rich("codeOfKind", { code: <code>{each.path}</code>, kind: each.kind })}
+                          {t.rich("pathOfKind", { path: <code>{each.path}</code>, kind: KIND_LABELS[each.kind] })}
                         </span>
                       </td>
-                      <td data-label={t("From")}>{each.isDeclared ? "declared" : "found"}</td>
+                      <td data-label={t("From")}>{each.isDeclared ? t("declared") : t("found")}</td>
                       <td className="number" data-label={t("Devices")}>
                         {each.devices.toLocaleString(LOCALE)}
                         {each.devicesAreMore ? "+" : ""}

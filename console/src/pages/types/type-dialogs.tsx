@@ -40,7 +40,7 @@ function Fields({ draft, set, errorOf, isNew }: { draft: Draft; set: (draft: Dra
     <>
       {isNew && <TextField label={t("Id")} className="input input-code" autoFocus hint={t("DevicesFilesAndFiltersNameIt")} {...field("name")} />}
       <TextField label={t("Name")} autoFocus={!isNew} {...field("displayName")} />
-      <TextField label={t("Battery")} hint={t("ForPeopleSuchAs2AA")} {...field("battery")} />
+      <TextField label={t("Battery")} hint={t("ForPeopleSuchAs")} {...field("battery")} />
       <TextField label={t("Firmware")} {...field("firmwareVersion")} />
       <TextArea label={t("DefaultConfiguration")} isCode rows={4} hint={t("NewDevicesGetItReportEverySecondsSays")} {...field("defaultConfiguration")} />
     </>

@@ -15,6 +15,7 @@ import { QueryView } from "~/ui/state";
 import { Measurements } from "./measurements";
 import { DeleteTypeDialog, EditTypeDialog } from "./type-dialogs";
 import { Workbench, decoderQuery } from "./workbench";
+import { LOCALE } from "~/i18n";
 import { t } from "~/messages/types";
 import "./types.css";
 
@@ -30,7 +31,7 @@ function DeviceCount({ groupId, type }: { groupId: string; type: string }) {
   const { total, totalIsMore } = devices.data;
   return (
     <Link to="/g/$groupId/devices" params={{ groupId }} search={{ type }}>
-      {t("totalValueInNameAndBelow", { total: (total ?? 0), value: totalIsMore ? "+" : "", name: group.data?.name ?? t("thisGroup") })}
+      {t("totalInNameAndBelow", { total: `${(total ?? 0).toLocaleString(LOCALE)}${totalIsMore ? "+" : ""}`, name: group.data?.name ?? t("thisGroup") })}
     </Link>
   );
 }
@@ -73,7 +74,7 @@ function Policy({ type, defaults, isEditable }: { type: string; defaults: string
             found={found}
             query={options}
             known={known}
-            explanation={isEditable ? POLICY : t("POLICYWhoMayChangeTypeChanges", { POLICY })}
+            explanation={isEditable ? POLICY : `${POLICY} ${t("WhoMayChangeTypeChanges")}`}
             isEditable={isEditable}
             put={(policy, ifUpdatedAt) => read(api.PUT("/device/type/configuration", { body: { type, policy, ifUpdatedAt } }))}
           />
@@ -121,7 +122,7 @@ export function TypePage() {
                   [t("Id"), <code key="id">{found.name}</code>],
                   [t("For"), found.groupId ? <GroupName key="group" groupId={found.groupId} /> : t("allGroups")],
                   ...(groupId && mayCall(rights, "GET /devices") ? [[t("Devices"), <DeviceCount key="devices" groupId={groupId} type={type} />] as const] : []),
-                  [t("Decoder"), decoder.data ? (decoder.data.decoder ?? "none") : "…"],
+                  [t("Decoder"), decoder.data ? (decoder.data.decoder ?? t("noDecoder")) : "…"],
                   [t("Battery"), found.battery ?? "–"],
                   [t("Firmware"), found.firmwareVersion ?? "–"],
                   [t("DefaultConfiguration"), <code key="configuration">{found.defaultConfiguration ?? "–"}</code>],

@@ -72,7 +72,7 @@ export function TypesPage() {
         {(types) => {
           const rows = types.filter((each) => `${each.name} ${each.displayName}`.toLowerCase().includes(wanted));
           if (types.length === 0) return <Empty text={t("ThereIsNoDeviceType")} />;
-          if (rows.length === 0) return <NoMatch chips={[{ label: t("nameQ", { q: search.q }), onRemove: () => setQ(undefined) }]} onClear={() => setQ(undefined)} />;
+          if (rows.length === 0) return <NoMatch chips={[{ label: t("nameText", { text: search.q }), onRemove: () => setQ(undefined) }]} onClear={() => setQ(undefined)} />;
           return (
             <Table
               label={t("DeviceTypes")}

@@ -19,10 +19,10 @@ export function parsePayloads(text: string): { payloads: GivenPayload[]; error: 
     if (!line.trim()) continue;
     const [hex = "", port] = line.split(":");
     const payload = hex.replace(/\s|0x/g, "");
-    if (!/^([0-9a-f]{2})+$/i.test(payload)) return { payloads: [], error: t("LineValueIsNotHexDigits", { value: index + 1 }) };
+    if (!/^([0-9a-f]{2})+$/i.test(payload)) return { payloads: [], error: t("LineIsNotHexDigits", { line: index + 1 }) };
     if (port === undefined || !port.trim()) payloads.push({ payload });
     else if (/^\s*\d{1,3}\s*$/.test(port) && Number(port) <= 255) payloads.push({ payload, fPort: Number(port) });
-    else return { payloads: [], error: t("portOfLineValueIsNot", { value: index + 1 }) };
+    else return { payloads: [], error: t("portOfLineIsNot", { line: index + 1 }) };
   }
   return { payloads, error: null };
 }
@@ -35,25 +35,31 @@ export function outcomeOf(item: PreviewItem): Outcome {
   return differencesOf(item.stored as Fields, item.values as Fields | null | undefined).length === 0 ? "same" : "changed";
 }
 
-const WORDS: Readonly<Record<Outcome, string>> = { same: t("asStored"), changed: t("wouldChange"), failed: "failed", decoded: "decoded" };
+const WORDS: Readonly<Record<Outcome, string>> = { same: t("asStored"), changed: t("wouldChange"), failed: t("failed"), decoded: t("decoded") };
+
+const COUNTED: Readonly<Record<Outcome, (count: number) => string>> = {
+  same: (count) => t("countAsStored", { count }),
+  changed: (count) => t("countWouldChange", { count }),
+  failed: (count) => t("countFailed", { count }),
+  decoded: (count) => t("countDecoded", { count }),
+};
+
+export const CLASS_WORDS: Readonly<Record<Schemas["MeasurementClass"], string>> = { gauge: t("classGauge"), counter: t("classCounter"), amount: t("classAmount"), state: t("classState") };
 
 export function outcomeWords(outcome: Outcome): string {
   return WORDS[outcome];
 }
 
-function countPayloads(count: number): string {
-  return `${count} ${t("payloads", { count })}`;
-}
-
 // In how many payloads there is a value of a measurement.
 export function measurementWords({ payloads, invalid }: Pick<PreviewMeasurement, "payloads" | "invalid">): string {
-  const given = payloads ? t("inPayloads", { payloads: countPayloads(payloads) }) : t("inNoPayload");
-  return invalid ? t("givenInvalidInInvalid", { given, invalid: countPayloads(invalid) }) : given;
+  const given = payloads ? t("inPayloads", { count: payloads }) : t("inNoPayload");
+  return invalid ? t("givenInvalidInPayloads", { given, count: invalid }) : given;
 }
 
 export function summaryOf(items: readonly PreviewItem[]): string {
   const counts = new Map<Outcome, number>();
   for (const item of items) counts.set(outcomeOf(item), (counts.get(outcomeOf(item)) ?? 0) + 1);
-  const parts = (["changed", "same", "decoded", "failed"] as const).filter((each) => counts.has(each)).map((each) => `${counts.get(each)} ${WORDS[each]}`);
-  return `${countPayloads(items.length)}${parts.length ? `: ${parts.join(", ")}` : ""}`;
+  const parts = (["changed", "same", "decoded", "failed"] as const).filter((each) => counts.has(each)).map((each) => COUNTED[each](counts.get(each) ?? 0));
+  const payloads = t("payloads", { count: items.length });
+  return parts.length ? t("payloadsOutcomes", { payloads, outcomes: parts.join(", ") }) : payloads;
 }

@@ -18,7 +18,7 @@ import { Empty, ErrorState } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
 import { differing } from "~/ui/versions";
 import { Locked } from "~/ui/why";
-import { measurementWords, outcomeOf, outcomeWords, parsePayloads, summaryOf, type Outcome, type PreviewItem, type PreviewMeasurement } from "./workbench-data";
+import { CLASS_WORDS, measurementWords, outcomeOf, outcomeWords, parsePayloads, summaryOf, type Outcome, type PreviewItem, type PreviewMeasurement } from "./workbench-data";
 import { LOCALE } from "~/i18n";
 import { t } from "~/messages/types";
 
@@ -76,8 +76,8 @@ function Result({ item }: { item: PreviewItem }) {
           </>
         )}
         <code className="bench-payload">{item.payload}</code>
-        {typeof item.fPort === "number" && <span className="ink-2">{" "}{t("portFPort", { fPort: item.fPort })}</span>}
-        <span className="ink-3"> {t("valueMs", { value: item.milliseconds.toLocaleString(LOCALE, { maximumFractionDigits: 1 }) })}</span>
+        {typeof item.fPort === "number" && <span className="ink-2">{" "}{t("portNumber", { port: item.fPort })}</span>}
+        <span className="ink-3"> {t("milliseconds", { number: item.milliseconds.toLocaleString(LOCALE, { maximumFractionDigits: 1 }) })}</span>
       </p>
       {item.error && <p className="field-error">{item.error}</p>}
       {outcome === "changed" && <Diff before={item.stored} after={item.values} />}
@@ -96,7 +96,7 @@ function Measurements({ items }: { items: readonly PreviewMeasurement[] }) {
       <ul className="bench-measurements">
         {items.map((item) => (
           <li key={item.name}>
-            <strong>{item.name}</strong> {item.class}
+            <strong>{item.name}</strong> {CLASS_WORDS[item.class]}
             {item.unit && ` ${t("inUnit", { unit: item.unit })}`} {item.isDeclared ? <Pill tone={item.payloads ? "good" : "warn"}>{t("declared")}</Pill> : <Pill tone="idle">{t("found")}</Pill>}{" "}
             <span className="ink-2">{measurementWords(item)}</span>
           </li>
@@ -145,7 +145,7 @@ export function Workbench({
         { label: t("Kind"), mine: mine.kind, theirs: theirs.kind },
         { label: t("Source"), mine: mine.source, theirs: theirs.source },
       ]),
-    savedText: ({ warnings }) => (warnings?.length ? t("SavedValue", { value: warnings.join("; ") }) : t("SavedNewPayloadsAreDecodedWith")),
+    savedText: ({ warnings }) => (warnings?.length ? t("SavedWithWarnings", { warnings: warnings.join("; ") }) : t("SavedNewPayloadsAreDecodedWith")),
     fields: ["decoderSource", "decoder"],
     canMerge: false,
   });
@@ -194,7 +194,7 @@ export function Workbench({
         <div className="form" onKeyDown={onKeyDown}>
           <Select label={t("Kind")} options={KINDS} value={kind} onChange={(event) => change({ kind: event.target.value as typeof kind, source })} />
           {kind !== "cayenneLpp" && (
-            <TextArea label={t("Source")} isCode rows={12} value={source} error={ofSource(submission.errorOf) ?? sourceOfRun} hint={t("COMMANDEnterTriesItItRuns", { COMMAND })} onChange={(event) => change({ kind, source: event.target.value })} />
+            <TextArea label={t("Source")} isCode rows={12} value={source} error={ofSource(submission.errorOf) ?? sourceOfRun} hint={t("keyEnterTriesIt", { key: COMMAND })} onChange={(event) => change({ kind, source: event.target.value })} />
           )}
           <TextArea
             label={t("Payloads")}
@@ -203,7 +203,7 @@ export function Workbench({
             value={pasted}
             error={given.error ?? undefined}
             placeholder="01c2 0a:2"
-            hint={t("HexOneLineWithPortIf", { STORED_LIMIT })}
+            hint={t("HexOneLineWithPortIf", { limit: STORED_LIMIT })}
             onChange={(event) => setPasted(event.target.value)}
           />
           {!pasted && (

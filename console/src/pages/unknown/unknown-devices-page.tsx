@@ -116,7 +116,7 @@ function UnknownDevices() {
   const dismissOne = (device: UnknownDevice) => {
     const { network, originalId } = device;
     const named = { groupId: device.groupId, network, originalId };
-    dismiss([device], t("DismissingValueWhatReportsAgainComes", { value: originalId || t("uplinksWithoutId") }), () =>
+    dismiss([device], originalId ? t("DismissingId", { id: originalId }) : t("DismissingUplinksWithoutId"), () =>
       read(api.DELETE("/group/unknownDevices", { params: { query: named } })),
     );
   };
@@ -135,7 +135,7 @@ function UnknownDevices() {
             {t.rich("DevicesOfGroup", { group: <GroupName groupId={groupId} /> })}
           </Link>
         }
-        state={query.data && <span className="ink-2 number">{shown.length.toLocaleString(LOCALE)}{query.hasNextPage && ` ${t("orMore")}`}</span>}
+        state={query.data && <span className="ink-2 number">{query.hasNextPage ? t("numberOrMore", { number: shown.length }) : shown.length.toLocaleString(LOCALE)}</span>}
         below={t("WhatArrivedWithTokenOfGroup")}
         actions={mayCreate && shown.length > 1 && <Button writes onClick={dismissAll}>{t("DismissAll")}</Button>}
       />

@@ -15,7 +15,7 @@ const REASONS: Readonly<Record<string, ReasonWords>> = {
   unknown: { tone: "warn", state: t("notCreated"), advice: t("NoDeviceOfThisNetworkHas") },
   malformed: { tone: "bad", state: t("noValidId"), advice: t("NoDeviceOfThisNetworkCan") },
   otherGroup: { tone: "bad", state: t("inAnotherGroup"), advice: t("deviceHasThisIdButToken") },
-  rejected: { tone: "bad", state: "rejected", advice: t("deviceExistsButItsUplinkCould") },
+  rejected: { tone: "bad", state: t("rejected"), advice: t("deviceExistsButItsUplinkCould") },
 };
 
 export function reasonWords(reason: string): ReasonWords {

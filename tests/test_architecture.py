@@ -264,7 +264,14 @@ FORMATS_OPERATOR_OUTPUT = {"cli", "process.startup"}
 # Records are stored in the form in which they are returned, with their data.
 STORED_JSON = {"records", "measurements.values"}
 # Speak other systems' protocols, with their names and status codes.
-EXTERNAL_PROTOCOLS = {"delivery", "networks", "decoders", "notifications", "oidc_provider"}
+EXTERNAL_PROTOCOLS = {
+    "delivery",
+    "networks",
+    "decoders",
+    "notifications",
+    "oidc_provider",
+    "map_archives",
+}
 
 
 def the_wire_stays_in_the_web_packages(name: str, tree: ast.Module) -> Iterator[str]:

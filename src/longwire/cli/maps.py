@@ -5,7 +5,7 @@ import click
 from longwire.cli.base import setting_flags
 from longwire.map_archives.cutting import parse_box
 from longwire.map_archives.downloads import open_source
-from longwire.map_archives.folder import MapFile, MapFolder, choose_folder
+from longwire.map_archives.folder import MapFile, MapFolder, open_map_folder
 from longwire.map_archives.pmtiles import ZOOM_MAX, MapError
 from longwire.settings import Settings
 from longwire_cli.terminal import json_flag, print_result
@@ -72,10 +72,10 @@ def map_remove(chosen: Settings, as_json: bool) -> None:
 
 
 def _open_folder(chosen: Settings) -> MapFolder:
-    folder = choose_folder(chosen.data, chosen.map_tiles)
-    if folder is None:
+    folder = open_map_folder(chosen.data, chosen.map_tiles)
+    if folder.path is None:
         raise MapError("map_tiles names a server of tiles, which the map shows. Unset it first.")
-    return MapFolder(folder)
+    return folder
 
 
 def _print(shown: MapFile, as_json: bool) -> None:

@@ -18,7 +18,7 @@ from longwire.map_archives.pmtiles import (
     Entry,
     Header,
     MapError,
-    Source,
+    MapSource,
     build_directories,
     parse_directory,
     read_metadata,
@@ -64,7 +64,7 @@ def parse_box(text: str) -> Box:
     return Box(west, south, east, north)
 
 
-def cut(source: Source, header: Header, box: Box, write: Write) -> Header:
+def cut(source: MapSource, header: Header, box: Box, write: Write) -> Header:
     """Write an archive with the tiles of the area only; returns its header."""
     wanted = _list_tile_ids(box, header.zoom_min, header.zoom_max)
     entries = _select(_walk(source, header, wanted), wanted)
@@ -143,14 +143,14 @@ def _row(lat: float, width: int) -> int:
     return max(0, min(width - 1, floor((1 - asinh(tan(angle)) / pi) / 2 * width)))
 
 
-def _walk(source: Source, header: Header, wanted: Sequence[int]) -> Iterator[Entry]:
+def _walk(source: MapSource, header: Header, wanted: Sequence[int]) -> Iterator[Entry]:
     """Entries of tiles, out of the directories that can name one of those that are wanted."""
     root = source.read(header.root_offset, header.root_length)
     yield from _walk_directory(source, header, root, wanted, _DEPTH_MAX)
 
 
 def _walk_directory(
-    source: Source, header: Header, packed: bytes, wanted: Sequence[int], depth: int
+    source: MapSource, header: Header, packed: bytes, wanted: Sequence[int], depth: int
 ) -> Iterator[Entry]:
     if depth == 0:
         raise MapError("This file is damaged: its directories do not end.")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 
-from longwire.map_archives.pmtiles import MapError, Source
+from longwire.map_archives.pmtiles import MapError, MapSource
 from longwire.map_archives.sources import FileSource
 
 TIMEOUT_S = 60.0
@@ -44,9 +44,7 @@ class HttpSource:
                     response.read()
                     return response
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise MapError(
-                f"{self._url} cannot be read: {error or type(error).__name__}"
-            ) from error
+            raise MapError(f"{self._url} cannot be read: {type(error).__name__} {error}") from error
         if response.status_code == 200:
             raise MapError(
                 f"The server of {self._url} sends whole files only. Download it, and add the file."
@@ -55,7 +53,7 @@ class HttpSource:
 
 
 @contextmanager
-def open_source(place: str) -> Iterator[Source]:
+def open_source(place: str) -> Iterator[MapSource]:
     """A file or a URL, for reading."""
     if place.startswith(_URL_PREFIXES):
         with httpx.Client(timeout=TIMEOUT_S, follow_redirects=True) as client:

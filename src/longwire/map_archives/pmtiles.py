@@ -37,7 +37,7 @@ class MapError(OperatorError):
     """A file that cannot be the map."""
 
 
-class Source(Protocol):
+class MapSource(Protocol):
     """Where an archive is read from."""
 
     @property
@@ -88,7 +88,7 @@ class Entry:
     run: int
 
 
-def parse_header(source: Source) -> Header:
+def parse_header(source: MapSource) -> Header:
     """Read the header, and refuse what is no map that the console can draw."""
     if source.size < HEADER_BYTES:
         raise MapError("This is no PMTiles file: it is too short.")
@@ -145,7 +145,7 @@ def unpack(data: bytes, compression: int, what: str) -> bytes:
     return found
 
 
-def read_metadata(source: Source, header: Header) -> dict[str, Any]:
+def read_metadata(source: MapSource, header: Header) -> dict[str, Any]:
     data = source.read(header.metadata_offset, header.metadata_length)
     try:
         found = json.loads(unpack(data, header.internal_compression, "its description"))

@@ -98,7 +98,7 @@ from longwire.inbound.uplinks import UplinkStore
 from longwire.ingest.service import Ingest
 from longwire.jobs.runner import JobRunner
 from longwire.live.hub import LiveHub
-from longwire.map_archives.folder import MapFolder, choose_folder
+from longwire.map_archives.folder import open_map_folder
 from longwire.notifications import monitoring
 from longwire.notifications.alarm_work import AlarmWork
 from longwire.process import maintenance, startup, systemd
@@ -239,14 +239,10 @@ class App:
         downlinks = DownlinkService(database, stack.dispatch, stack.egress)
         networks = self._build_network_callbacks(downlinks, rate_limiter)
         self.listener = self._build_listener(limits, downlinks, tracer)
-        map_place = choose_folder(settings.data, settings.map_tiles)
-        self._map_folder = MapFolder(map_place) if map_place is not None else None
         service_endpoints = self._build_service_endpoints()
         self._collect_metrics = service_endpoints.collect_metrics
         self._share_uses = ShareUses(database)
-        self._sign_in = SignInStack(
-            settings, database, stack.sending_config.mail, rate_limiter, self._map_folder
-        )
+        self._sign_in = SignInStack(settings, database, stack.sending_config.mail, rate_limiter)
         self.routes: list[Route] = [
             *self._sign_in.routes,
             *SIGN_IN,
@@ -393,10 +389,10 @@ class App:
             standbys_min=settings.database_standbys_min,
             console=ConsolePage(
                 console_page.FOLDER,
-                settings.map_tiles if self._map_folder is None else "",
+                settings.map_tiles,
                 base_path,
                 self._list_embedding_origins,
-                self._map_folder,
+                open_map_folder(settings.data, settings.map_tiles).find,
             ),
             is_leaving=lambda: self._is_leaving,
             guide=GuidePage(guide_page.FOLDER),

@@ -9,12 +9,16 @@ export interface Preferences {
   // An IANA name, or empty for the browser's own zone.
   readonly zone: string;
   readonly keys: "on" | "off";
+  // Whether the sections at the side have their names.
+  readonly side: "wide" | "narrow";
+  // Whether pages of a group show what the groups below it have, too.
+  readonly scope: "below" | "own";
   readonly lastGroup: string;
   // What Explore shows by a name, as JSON.
   readonly views: string;
 }
 
-const DEFAULTS: Preferences = { theme: "system", density: "normal", zone: "", keys: "on", lastGroup: "", views: "" };
+const DEFAULTS: Preferences = { theme: "system", density: "normal", zone: "", keys: "on", side: "wide", scope: "below", lastGroup: "", views: "" };
 const OF_THIS_SERVICE: readonly (keyof Preferences)[] = ["lastGroup", "views"];
 // Services below other paths of this host have other groups, and other views of them.
 const keyOf = (name: keyof Preferences) => `longwire.${name}${OF_THIS_SERVICE.includes(name) ? BASE_PATH : ""}`;

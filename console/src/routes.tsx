@@ -13,10 +13,10 @@ import { fetchRights, mayCall } from "./api/may";
 import { queryClient, sessionQuery } from "./api/queries";
 import { Frame } from "./frame/frame";
 import { NotFound, PageFailed } from "./frame/failures";
-import type { PageSearch } from "./frame/page-state";
-import { SECTIONS } from "./frame/sections";
+import { preferredScope, type PageSearch } from "./frame/page-state";
+import { GROUP_SECTIONS } from "./frame/sections";
 import { preferences } from "./preferences";
-import { parseSearch, stringifySearch, textParam, type RawSearch } from "./search";
+import { flagParam, parseSearch, stringifySearch, textParam, type RawSearch } from "./search";
 import { accountSearch } from "./pages/account/search";
 import { auditSearch } from "./pages/audit/search";
 import { alarmsSearch } from "./pages/alarms/search";
@@ -44,12 +44,12 @@ import { unknownDevicesSearch } from "./pages/unknown/search";
 import { signInSearch } from "./pages/sign-in/search";
 
 function pageSearch(search: RawSearch): PageSearch {
-  return { from: textParam(search, "from"), to: textParam(search, "to"), tz: textParam(search, "tz") };
+  return { from: textParam(search, "from"), to: textParam(search, "to"), tz: textParam(search, "tz"), own: flagParam(search, "own") ? true : undefined };
 }
 
 const root = createRootRoute({
   validateSearch: pageSearch,
-  search: { middlewares: [retainSearchParams(["from", "to", "tz"])] },
+  search: { middlewares: [retainSearchParams(["from", "to", "tz", "own"])] },
   notFoundComponent: NotFound,
   errorComponent: PageFailed,
 });
@@ -83,7 +83,7 @@ const start = createRoute({
   path: "/",
   beforeLoad: () => {
     const { lastGroup } = preferences();
-    if (lastGroup) throw redirect({ to: "/g/$groupId", params: { groupId: lastGroup } });
+    if (lastGroup) throw redirect({ to: "/g/$groupId", params: { groupId: lastGroup }, search: preferredScope() });
     throw redirect({ to: "/groups" });
   },
 });
@@ -92,10 +92,10 @@ const start = createRoute({
 const group = createRoute({
   getParentRoute: () => frame,
   path: "/g/$groupId",
-  beforeLoad: async ({ params }) => {
+  beforeLoad: async ({ params, search }) => {
     const rights = await fetchRights(params.groupId);
-    const seen = rights && SECTIONS.find((each) => !each.needs || mayCall(rights, each.needs));
-    throw redirect({ to: seen?.to ?? (rights ? "/g/$groupId/settings" : "/g/$groupId/overview"), params });
+    const seen = rights && GROUP_SECTIONS.find((each) => !each.needs || mayCall(rights, each.needs));
+    throw redirect({ to: seen?.to ?? "/g/$groupId/overview", params, search: { own: search.own } } as never);
   },
 });
 

@@ -31,7 +31,7 @@ FIND_VIOLATIONS = """levels => axe.run(document, {
 DESKTOP = {"width": 1360, "height": 900}
 PHONE = {"width": 375, "height": 800}
 # The only things that the console may keep in the browser.
-STORED = {"theme", "density", "zone", "keys"}
+STORED = {"theme", "density", "zone", "keys", "side", "scope"}
 OF_THE_SERVICE = {"lastGroup", "views"}
 
 # Requests that are on their way.

@@ -31,7 +31,7 @@ def list_screens(get: Get, group: str) -> dict[str, str]:
         "overview": f"{here}/overview",
         "alarms": f"{here}/alarms",
         "live": f"{here}/live",
-        "devices": f"{here}/devices?below=true",
+        "devices": f"{here}/devices",
         "import": f"{here}/devices/import",
         "map": f"{here}/map",
         "explore": f"{here}/explore",

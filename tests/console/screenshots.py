@@ -38,8 +38,7 @@ BETTER = {
     "devices": "&values=celsius&values=humidity&values=door&where=celsius!%3Dnull",
     "explore": "?from=now-30d",
     "messages": "?from=now-1h",
-    "map": "?below=true&at=52.3,4.9,7",
-    "drift": "?below=true",
+    "map": "?at=52.3,4.9,7",
 }
 # These fill while they are open, so they are opened first and taken last.
 FILLING = "live"

@@ -75,6 +75,12 @@ def test_the_permissions_are_those_of_the_operations(tmp_path: Path) -> None:
     assert describe_api.PERMISSIONS.read_text() == permissions, REBUILD
 
 
+def test_the_list_of_documents_is_that_of_their_site() -> None:
+    documents = describe_api.render_documents()
+    assert '{ title: "Connectors", path: "guides/connectors/" },' in documents
+    assert describe_api.DOCUMENTS.read_text() == documents, REBUILD
+
+
 @pytest.mark.engine_free
 def test_the_client_is_made_from_the_api_that_is_served(built: Path, world: World) -> None:
     served = manifest.digest_api(ok(world.nobody.get("/openapi.json")))

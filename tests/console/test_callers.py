@@ -76,7 +76,7 @@ FILL = f"""() => {{
     window.quiet = 0;
     if (!opened) return;
     for (const each of scope.querySelectorAll('input')) {{
-        const typed = /Type the name to go on: (.*)/.exec(nameOf(each))?.[1];
+        const typed = /Type the name to confirm: (.*)/.exec(nameOf(each))?.[1];
         if (['text', 'search'].includes(each.type) && !each.value)
             set(HTMLInputElement, each, typed ?? 'x');
         if (each.type === 'email') set(HTMLInputElement, each, 'somebody@example.com');

@@ -12,7 +12,7 @@ from tests.waiting import PATIENCE_S
 from tests.world import World
 
 PAGES = Path(__file__).parents[2] / "console/src/pages"
-SHOWN = re.compile(r"curl=\{`(curl .*?)`\}", re.DOTALL)
+SHOWN = re.compile(r"curl(?:=\{|: )`(curl .*?)`", re.DOTALL)
 PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
 
 

@@ -77,6 +77,15 @@ def show(page: Page, screen: str, path: str) -> None:
         expect(page.locator(SCREEN_BEFORE), screen).to_have_count(0)
     expect(page.locator("main h1"), screen).to_be_visible()
     expect(page.locator(GREY_ROWS), screen).to_have_count(0)
+    check_outline(page, screen)
+
+
+def check_outline(page: Page, screen: str) -> None:
+    """One landmark for the screen, one heading that names it, and the title of the tab says so."""
+    assert page.get_by_role("main").count() == 1, screen
+    headings = page.get_by_role("heading", level=1).all_inner_texts()
+    assert len(headings) == 1, (screen, headings)
+    expect(page, screen).to_have_title(f"{headings[0]} · longwire")
 
 
 @contextmanager
@@ -144,6 +153,9 @@ def test_every_screen_says_why_it_has_nothing_to_show(
                 for words in state.words:
                     said = page.locator(NEW_ALERT).filter(has_text=re.compile(words))
                     expect(said.first, f"{screen}, {state.code}").to_be_visible()
+                # What is named after its data has no name without them.
+                if page.locator("main h1").count():
+                    check_outline(page, screen)
                 if len(states) == 1 or number < len(states):
                     console.check_accessibility()
 

@@ -43,6 +43,7 @@ SIGNED = {"url": "https://example.com/hook", "secret": "whsec_C2FVsBQIhrscChlQIM
 ALTERNATIVES = {
     ("GET", "/device/series"): {"measurement", "timeSpan", "fresh"},
     ("GET", "/group/series"): {"timeSpan"},
+    ("GET", "/group/contactPoints"): {"subgroups"},
 }
 # They need a secret that no document can have, and refuse that of the example, nothing else of it.
 NEED_SECRETS = {

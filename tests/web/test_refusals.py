@@ -44,6 +44,7 @@ NOT_TOGETHER = {
     "RetryPolicyInput": {"delays"},
     "SharedChart": {"lastSeconds"},
     "RecordExportQuery": {"dates"},
+    "ContactPointsQuery": {"subgroups"},
     "SeriesQuery": {"measurement", "fresh", "timezone", "calendarSpan"},
     "GroupSeriesQuery": {"timezone", "calendarSpan", "percentile", "of", "combine"},
 }

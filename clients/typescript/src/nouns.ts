@@ -698,13 +698,15 @@ export class AppClientsNoun extends Noun {
   /**
    * List the app clients of a group.
    *
-   * By name, without their secrets.
+   * By name, without their secrets; with `subgroups` also those of the groups below.
    *
    * - `limit`: The maximum number of items per page.
    *
+   * - `subgroups`: With those of all groups below it.
+   *
    * `GET /group/appClients`; needs `appClient.write`.
    */
-  list(groupId: string, options: { limit?: number } = {}): Pages<m.ListedAppClient, m.AppClientConnection> {
+  list(groupId: string, options: { limit?: number; subgroups?: boolean } = {}): Pages<m.ListedAppClient, m.AppClientConnection> {
     return new Pages(this.transport, { method: "GET", path: "/group/appClients", isRepeatable: true, query: { groupId, ...options } }, "items");
   }
 
@@ -2118,11 +2120,15 @@ export class ConnectorsNoun extends Noun {
   /**
    * List the connectors of a group.
    *
+   * With `subgroups` also those of the groups below; `groupId` of each says whose it is.
+   *
    * - `limit`: The maximum number of items per page.
+   *
+   * - `subgroups`: With those of all groups below it.
    *
    * `GET /connector/connectors`; needs `connector.read`.
    */
-  list(groupId: string, options: { limit?: number } = {}): Pages<m.Connector, m.ConnectorConnection> {
+  list(groupId: string, options: { limit?: number; subgroups?: boolean } = {}): Pages<m.Connector, m.ConnectorConnection> {
     return new Pages(this.transport, { method: "GET", path: "/connector/connectors", isRepeatable: true, query: { groupId, ...options } }, "test");
   }
 
@@ -2462,9 +2468,12 @@ export class MessagesNoun extends Noun {
   /**
    * List the messages of the connectors of a group.
    *
-   * Over all of its connectors, by the time of their last change, newest first.
+   * Over all of its connectors, by the time of their last change, newest first; with `subgroups`
+   * also over those of the groups below.
    *
    * - `limit`: The maximum number of items per page.
+   *
+   * - `subgroups`: With those of all groups below it.
    *
    * - `connectorId`: Only of this connector.
    *
@@ -2485,7 +2494,7 @@ export class MessagesNoun extends Noun {
    *
    * `GET /connector/messages`; needs `connector.read`.
    */
-  list(groupId: string, options: { limit?: number; connectorId?: string; status?: m.DeliveryStatus; deviceId?: string; kind?: m.MessageKind; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.ConnectorEvent, m.MessageConnection> {
+  list(groupId: string, options: { limit?: number; subgroups?: boolean; connectorId?: string; status?: m.DeliveryStatus; deviceId?: string; kind?: m.MessageKind; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.ConnectorEvent, m.MessageConnection> {
     return new Pages(this.transport, { method: "GET", path: "/connector/messages", isRepeatable: true, query: { groupId, ...options } }, "items");
   }
 
@@ -2557,6 +2566,8 @@ export class MessagesNoun extends Noun {
    * Connector by connector, in the order in which their records arrived; `beginDate` and `endDate`
    * are about that arrival.
    *
+   * - `subgroups`: Include the groups below.
+   *
    * - `connectorId`: Only of this connector.
    *
    * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
@@ -2572,7 +2583,7 @@ export class MessagesNoun extends Noun {
    *
    * `GET /connector/messages/export`; needs `connector.read`.
    */
-  export(groupId: string, options: { connectorId?: string; beginDate?: When; endDate?: When; format?: m.ExportFormat; after?: string } = {}): AsyncGenerator<Uint8Array, void, void> {
+  export(groupId: string, options: { subgroups?: boolean; connectorId?: string; beginDate?: When; endDate?: When; format?: m.ExportFormat; after?: string } = {}): AsyncGenerator<Uint8Array, void, void> {
     return this.transport.stream({ method: "GET", path: "/connector/messages/export", isRepeatable: true, query: { groupId, ...options } });
   }
 }
@@ -2665,13 +2676,17 @@ export class NotificationsNoun extends Noun {
   /**
    * List the notifications of a group, or all that the caller can see.
    *
+   * With `subgroups` also those of the groups below `groupId`.
+   *
    * - `limit`: The maximum number of items per page.
    *
    * - `groupId`: Only of this group.
    *
+   * - `subgroups`: With those of all groups below `groupId`.
+   *
    * `GET /notification/notifications`; needs `notification.read`.
    */
-  list(options: { limit?: number; groupId?: string } = {}): Pages<m.Notification, m.NotificationConnection> {
+  list(options: { limit?: number; groupId?: string; subgroups?: boolean } = {}): Pages<m.Notification, m.NotificationConnection> {
     return new Pages(this.transport, { method: "GET", path: "/notification/notifications", isRepeatable: true, query: { ...options } }, "items");
   }
 
@@ -2847,15 +2862,18 @@ export class ContactPointsNoun extends Noun {
    * List the contact points of a group.
    *
    * With `usable` also those that groups above share with it, of which only the name and the type
-   * are shown to callers who may not read notifications there.
+   * are shown to callers who may not read notifications there. With `subgroups` also those of the
+   * groups below; not both.
    *
    * - `limit`: The maximum number of items per page.
+   *
+   * - `subgroups`: With those of all groups below it.
    *
    * - `usable`: Also those of groups above that notifications of this group may use.
    *
    * `GET /group/contactPoints`; needs `notification.read`.
    */
-  list(groupId: string, options: { limit?: number; usable?: boolean } = {}): Pages<m.ContactPoint, m.ContactPointConnection> {
+  list(groupId: string, options: { limit?: number; subgroups?: boolean; usable?: boolean } = {}): Pages<m.ContactPoint, m.ContactPointConnection> {
     return new Pages(this.transport, { method: "GET", path: "/group/contactPoints", isRepeatable: true, query: { groupId, ...options } }, "items");
   }
 
@@ -2959,13 +2977,15 @@ export class ReportsNoun extends Noun {
   /**
    * List the reports of a group.
    *
-   * With what became of each last.
+   * With what became of each last; with `subgroups` also those of the groups below.
    *
    * - `limit`: The maximum number of items per page.
    *
+   * - `subgroups`: With those of all groups below it.
+   *
    * `GET /group/reports`; needs `notification.read`.
    */
-  list(groupId: string, options: { limit?: number } = {}): Pages<m.Report, m.ReportConnection> {
+  list(groupId: string, options: { limit?: number; subgroups?: boolean } = {}): Pages<m.Report, m.ReportConnection> {
     return new Pages(this.transport, { method: "GET", path: "/group/reports", isRepeatable: true, query: { groupId, ...options } }, "items");
   }
 
@@ -3315,15 +3335,17 @@ export class JobsNoun extends Noun {
   /**
    * List the jobs of a group.
    *
-   * Newest first, with who started them and why.
+   * Newest first, with who started them and why; with `subgroups` also those of the groups below.
    *
    * - `limit`: The maximum number of items per page.
+   *
+   * - `subgroups`: With those of all groups below it.
    *
    * - `state`: Only jobs in this state.
    *
    * `GET /jobs`; needs `device.read`.
    */
-  list(groupId: string, options: { limit?: number; state?: m.JobState } = {}): Pages<m.Job, m.JobConnection> {
+  list(groupId: string, options: { limit?: number; subgroups?: boolean; state?: m.JobState } = {}): Pages<m.Job, m.JobConnection> {
     return new Pages(this.transport, { method: "GET", path: "/jobs", isRepeatable: true, query: { groupId, ...options } }, "items");
   }
 

@@ -35,7 +35,7 @@ export function AcknowledgeDialog({ alarms, find, onClose }: { alarms: readonly 
         <p>{about}</p>
         <TextArea
           label="Comment"
-          hint="Who cares, and what is done. It is not sent again, and nobody else is called, until it is resolved."
+          hint="Who takes care of it, and what is being done. It is not sent again or escalated until it is resolved."
           rows={3}
           maxLength={1_000}
           autoFocus

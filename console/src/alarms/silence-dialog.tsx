@@ -1,4 +1,4 @@
-// Keeps messages back for a while: for a device, or for all of a group.
+// Sends nothing about alarms for a while: for a device, or for all of a group.
 import { useState } from "react";
 import { api, read } from "~/api/client";
 import { Dialog } from "~/ui/dialog";
@@ -33,13 +33,13 @@ export function SilenceDialog({ groupId, device, onClose }: { groupId: string; d
       await read(api.DELETE("/alarm/silence", { params: { query: { groupId, silenceId: made.id } } }));
       await refreshAlarms();
     };
-    showToast("Silenced. Alarms are recorded, and no messages are sent.", { action: { label: "Undo", run: undo } });
+    showToast("Silenced. Alarms are recorded, and nothing is sent.", { action: { label: "Undo", run: undo } });
     onClose();
   };
   return (
     <Dialog title={device ? `Silence ${device.name}` : "Silence this group"} onClose={onClose}>
       <Form submission={submission} onSubmit={create} submit="Silence">
-        <p className="ink-2">Alarms are recorded, and no messages are sent about them. What is still open when it ends is sent then, once.</p>
+        <p className="ink-2">Alarms are recorded, and nothing is sent about them. What is still open when the silence ends is sent then, once.</p>
         <Select label="For" options={SPANS} value={hours} error={hours ? submission.errorOf("until") : undefined} onChange={(event) => setHours(event.target.value)} />
         {!hours && <TextField label="Until" type="datetime-local" required value={until} error={submission.errorOf("until")} onChange={(event) => setUntil(event.target.value)} />}
         <TextField label="Reason" required value={reason} error={submission.errorOf("reason")} onChange={(event) => setReason(event.target.value)} />

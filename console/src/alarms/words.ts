@@ -18,7 +18,7 @@ export const ALARM_REASONS: Readonly<Record<string, string>> = {
   geofenceEnter: "inside an area",
   geofenceExit: "outside an area",
   connectorFailing: "connector failing",
-  messagesFailed: "messages given up",
+  messagesFailed: "deliveries given up",
 };
 
 // How a measurement is written, as far as its group knows it.

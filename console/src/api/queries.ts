@@ -68,6 +68,26 @@ export function childGroupsQuery(parentId: string | null) {
   });
 }
 
+const LEVELS_MAX = 16;
+
+// The groups above one, the topmost first, as far as the caller sees them.
+export function groupsAboveQuery(groupId: string) {
+  return queryOptions({
+    queryKey: ["groups", "above", groupId],
+    queryFn: async () => {
+      const above: string[] = [];
+      let at: string | null | undefined = (await queryClient.ensureQueryData(groupQuery(groupId))).parent;
+      while (at && above.length < LEVELS_MAX) {
+        above.unshift(at);
+        const parent: { parent?: string | null | undefined } | null = await queryClient.ensureQueryData(groupQuery(at)).catch(() => null);
+        at = parent?.parent;
+      }
+      return above;
+    },
+    staleTime: 30_000,
+  });
+}
+
 export function groupSearchQuery(q: string) {
   return queryOptions({
     queryKey: ["groups", "search", q],
@@ -76,11 +96,11 @@ export function groupSearchQuery(q: string) {
   });
 }
 
-export function overviewQuery(groupId: string) {
+export function overviewQuery(groupId: string, subgroups: boolean) {
   return queryOptions({
-    queryKey: ["overview", groupId],
+    queryKey: ["overview", groupId, subgroups],
     queryFn: ({ signal }) =>
-      read(api.GET("/group/overview", { params: { query: { groupId, subgroups: true } }, signal })),
+      read(api.GET("/group/overview", { params: { query: { groupId, subgroups } }, signal })),
     refetchInterval: 15_000,
   });
 }

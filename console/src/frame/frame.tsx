@@ -1,12 +1,12 @@
 // What stands around every screen: sections at the side, search, range, zone and live above.
 import { useEffect, useRef, useState } from "react";
 import { useQuery } from "@tanstack/react-query";
-import { Link, Outlet, useLocation, useNavigate, useParams } from "@tanstack/react-router";
+import { Outlet, useNavigate, useParams } from "@tanstack/react-router";
 import { ApiProblem, onIgnored, onRefused, onSignedOut, reportSignedOut } from "~/api/client";
-import { mayCall, useRights } from "~/api/may";
-import { groupQuery, overviewQuery, queryClient, sessionQuery } from "~/api/queries";
+import { groupQuery, queryClient, sessionQuery } from "~/api/queries";
 import { retryLive } from "~/live/connection";
 import { preferences, setPreference, usePreferences } from "~/preferences";
+import { LeaveGuard } from "~/ui/leave-guard";
 import { Menu } from "~/ui/menu";
 import { ErrorState } from "~/ui/state";
 import { Toasts, newestAction, runAction, showToast } from "~/ui/toast";
@@ -15,69 +15,20 @@ import { zoneLabel } from "~/time";
 import { signOut } from "~/session";
 import { GroupPicker } from "./group-picker";
 import { HelpLink, useHelpUrl } from "./help-link";
+import { Icon } from "./icons";
 import { InvitationBar } from "./invitation-bar";
 import { LiveIndicator } from "./live-indicator";
 import { OfflineBar } from "./offline-bar";
 import { Palette, openPalette } from "./palette";
 import { RangePicker } from "./range-picker";
-import { MANAGE, SECTIONS, type Section } from "./sections";
+import { SECTIONS, type Section } from "./sections";
 import { ShortcutList } from "./shortcut-list";
+import { Places, Side } from "./side";
 import { SignedOutDialog } from "./signed-out-dialog";
-import { useGroupId, useRange, useZone } from "./page-state";
+import { useHasNoSide } from "./narrow";
+import { preferredScope, useGroupId, useRange, useZone } from "./page-state";
 import { shiftRange } from "~/time";
 
-function SideLink({ section, groupId, note }: { section: Section; groupId: string | null; note?: string | undefined }) {
-  if (section.to.includes("$groupId") && !groupId) return null;
-  return (
-    <Link to={section.to} params={{ groupId: groupId ?? "" }} className="side-link" activeProps={{ "aria-current": "page" }}>
-      <span>{section.label}</span>
-      {note && <span className="side-note">{note}</span>}
-    </Link>
-  );
-}
-
-function Side({ groupId }: { groupId: string | null }) {
-  const rights = useRights(groupId);
-  const session = useQuery(sessionQuery);
-  const maySeeOverview = groupId !== null && rights.isKnown && mayCall(rights, "GET /group/overview");
-  const overview = useQuery({ ...overviewQuery(groupId ?? ""), enabled: maySeeOverview });
-  const failing = overview.data?.connectors?.failing ?? 0;
-  const alarms = overview.data?.alarms?.total ?? 0;
-  const notes: Readonly<Record<string, string | false>> = { Alarms: alarms > 0 && `${alarms.toLocaleString("en")} open`, Connectors: failing > 0 && `${failing} failing` };
-  // All at once: sections that came one after the other would move the rest away from under a click.
-  const isShown = (section: Section) => !rights.isPending && (!section.needs || mayCall(rights, section.needs));
-  const { pathname } = useLocation();
-  const side = useRef<HTMLElement>(null);
-  // On a phone the sections are a bar to be swiped: the current one is in view.
-  useEffect(() => {
-    side.current?.querySelector("[aria-current=page]")?.scrollIntoView({ block: "nearest", inline: "center" });
-  }, [pathname, rights.isPending, failing, alarms]);
-  return (
-    <nav ref={side} className="side" aria-label="Sections">
-      <Link to="/" className="brand">
-        longwire
-      </Link>
-      <GroupPicker groupId={groupId} />
-      <div className="side-sections">
-        {SECTIONS.filter(isShown).map((section) => (
-          <SideLink
-            key={section.to}
-            section={section}
-            groupId={groupId}
-            note={notes[section.label] || undefined}
-          />
-        ))}
-      </div>
-      <div className="side-manage">
-        {!rights.isPending && <h2 className="side-heading">Manage</h2>}
-        {MANAGE.filter(isShown).map((section) => (
-          <SideLink key={section.to} section={section} groupId={groupId} />
-        ))}
-        {session.data?.isOperator && <SideLink section={{ to: "/platform", label: "Platform" }} groupId={groupId} />}
-      </div>
-    </nav>
-  );
-}
 
 function initials(name: string): string {
   const words = name.split(/[\s@.]+/).filter(Boolean);
@@ -194,6 +145,16 @@ function useUnknownGroup(groupId: string | null, addressed: string | undefined):
   return addressed ? problem : null;
 }
 
+// A page of no group, opened by its address, has the scope that the person chose last. The address of
+// a page of a group says it itself.
+function usePreferredScope(addressed: string | undefined): void {
+  const navigate = useNavigate();
+  useEffect(() => {
+    const { own } = preferredScope();
+    if (own && !addressed) void navigate({ to: ".", search: (before: object) => ({ ...before, own }), replace: true } as never);
+  }, []); // eslint-disable-line react-hooks/exhaustive-deps
+}
+
 export function Frame() {
   const groupId = useGroupId();
   const params = useParams({ strict: false }) as { groupId?: string };
@@ -204,18 +165,23 @@ export function Frame() {
   useFreshRights();
   useIgnoredNames();
   useSamePerson();
+  usePreferredScope(params.groupId);
+  const hasNoSide = useHasNoSide();
+  const side = usePreferences().side;
   const unknown = useUnknownGroup(groupId, params.groupId);
   return (
-    <div className="frame">
+    <div className="frame" data-side={side}>
       <a href="#page" className="skip">
         Skip to the page
       </a>
-      <Side groupId={groupId} />
+      {!hasNoSide && <Side groupId={groupId} />}
       <div className="main">
         <header className="top">
+          {hasNoSide && <GroupPicker groupId={groupId} isNarrow />}
           <button type="button" className="find" onClick={openPalette}>
+            <Icon name="find" />
             <span>
-              Find<span className="find-what"> a device, group, connector, message</span>
+              Find<span className="find-what"> or do anything</span>
             </span>{" "}
             <kbd>/</kbd>
           </button>
@@ -233,8 +199,10 @@ export function Frame() {
           {unknown ? <ErrorState error={unknown} noun="group" /> : <Outlet />}
         </main>
       </div>
+      {hasNoSide && <Places groupId={groupId} />}
       <Toasts />
       <Palette />
+      <LeaveGuard />
       {showsKeys && <ShortcutList onClose={() => setShowsKeys(false)} />}
       {isSignedOut && (
         <SignedOutDialog

@@ -13,6 +13,8 @@ interface Appearance {
   readonly sign: string;
   readonly words: string;
   readonly title: string;
+  // Only its sign is shown: all is well, or will be in a moment.
+  readonly isQuiet?: boolean;
 }
 
 function secondsSince(since: number): number {
@@ -27,8 +29,8 @@ function appearanceOf(state: StreamState | null, isPaused: boolean): Appearance 
     return { tone: "warn", sign: "◌", words, title: "The stream broke off; it goes on where it was. Press to try now" };
   }
   if (isPaused) return { tone: "idle", sign: "○", words: "paused", title: "Lists hold still, and collect what arrives. Press to go on (p)" };
-  if (state.is === "connecting") return { tone: "idle", sign: "◌", words: "connecting", title: "The stream is being opened" };
-  return { tone: "good", sign: "●", words: "live", title: "What arrives and changes is shown at once. Press to pause (p)" };
+  if (state.is === "connecting") return { tone: "idle", sign: "◌", words: "connecting", title: "The stream is being opened", isQuiet: true };
+  return { tone: "good", sign: "●", words: "live", title: "What arrives and changes is shown at once. Press to pause (p)", isQuiet: true };
 }
 
 export function LiveIndicator() {
@@ -45,14 +47,14 @@ export function LiveIndicator() {
     return () => clearInterval(timer);
   }, [isReconnecting]);
   useShortcuts([{ key: "p", label: "Pause, or go on", run: () => setPaused(!paused()) }]);
-  const { tone, sign, words, title } = appearanceOf(state, isPaused);
+  const { tone, sign, words, title, isQuiet } = appearanceOf(state, isPaused);
   const press = () => {
     if (isReconnecting || state?.is === "refused") retryLive();
     else setPaused(!isPaused);
   };
   return (
     <button type="button" className={`live-indicator pill pill-${tone}`} title={title} aria-label={`Live updates: ${words}`} onClick={press}>
-      <span aria-hidden="true">{sign}</span> <span className="live-words">{words}</span>
+      <span aria-hidden="true">{sign}</span> <span className={isQuiet ? "visually-hidden" : "live-words"}>{words}</span>
     </button>
   );
 }

@@ -1,24 +1,29 @@
-// One field that finds everything: pages and actions at once, devices, groups and connectors a
-// moment after the last letter, and an id that was pasted whole leads straight there.
+// One field that finds everything: pages, settings, documents and what can be done at once; devices, groups,
+// connectors and people a moment after the last letter; and an id that was pasted whole leads straight there.
+// What the person may not do or see is not offered.
 import { useEffect, useId, useMemo, useRef, useState, useSyncExternalStore, type KeyboardEvent } from "react";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useRouter } from "@tanstack/react-router";
 import { api, read } from "~/api/client";
 import { mayCall, useRights, type Rights } from "~/api/may";
-import { groupSearchQuery, sessionQuery } from "~/api/queries";
+import { groupSearchQuery } from "~/api/queries";
 import { BASE_PATH, CONSOLE_PATH } from "~/base-path";
 import { setPreference } from "~/preferences";
 import { signOut } from "~/session";
+import { runWhenOffered, useOfferedActions, type PageAction } from "~/ui/actions";
 import { Dialog } from "~/ui/dialog";
 import { activeShortcuts, isCommand } from "~/ui/keys";
 import { useSettled } from "~/ui/settled";
 import { nameOr } from "~/ui/name";
 import { idTarget, matchesWords, type IdTarget } from "./palette-target";
-import { useGroupId } from "./page-state";
-import { MANAGE, SECTIONS } from "./sections";
+import { DOCUMENTS } from "./documents";
+import { useGroupId, useScope } from "./page-state";
+import { SECTIONS, maySee } from "./sections";
+import { SETTINGS, VERBS, allowed, pathIn } from "./verbs";
 
 const PAUSE_MS = 150;
 const FOUND_MAX = 8;
+const PEOPLE_MAX = 200;
 
 let isShown = false;
 const listeners = new Set<() => void>();
@@ -37,7 +42,7 @@ interface Entry {
   group: string;
   label: string;
   note?: string;
-  // A path below /console, or something to do.
+  // A path below /console, something to do, or both, one after the other.
   path?: string;
   run?: () => void;
 }
@@ -66,16 +71,45 @@ function pathOf(target: IdTarget, groupId: string | null): string | null {
 }
 
 function pageEntries(typed: string, groupId: string | null, rights: Rights): Entry[] {
-  const pages = [...SECTIONS, ...MANAGE, { to: "/account", label: "Account" }, ...(rights.isOperator ? [{ to: "/platform", label: "Platform" }] : [])];
-  return pages
-    .filter((page) => !("needs" in page) || !page.needs || mayCall(rights, page.needs))
-    .filter((page) => groupId !== null || !page.to.includes("$groupId"))
+  const pages = SECTIONS.filter((page) => maySee(page, groupId, rights)).map((page) => ({ label: page.label, path: page.to }));
+  return [...pages, { label: "Account", path: "/account" }]
     .filter((page) => matchesWords(page.label, typed))
-    .map((page) => ({ id: page.to, group: "Pages", label: page.label, path: page.to.replace("$groupId", groupId ?? "") }));
+    .map((page) => ({ id: page.path, group: "Pages", label: page.label, path: pathIn(page.path, groupId) }));
 }
 
-function actionEntries(typed: string): Entry[] {
+// What the open page offers, such as for what is selected on it, before what can be begun anywhere.
+function verbEntries(typed: string, groupId: string | null, rights: Rights, offeredHere: readonly PageAction[]): Entry[] {
+  const here = offeredHere.map(({ id, label, run }) => ({ id, label, words: label, entry: { run } }));
+  const offered = new Set(here.map((each) => each.id));
+  const begun = allowed(VERBS, groupId, rights).flatMap((verb) => {
+    const { action, label } = verb;
+    if (action !== undefined && offered.has(action)) return [];
+    const entry = { path: pathIn(verb.path, groupId), ...(action === undefined ? {} : { run: () => runWhenOffered(action) }) };
+    return [{ id: `${label} ${verb.path}`, label, words: `${label} ${verb.also ?? ""}`, entry }];
+  });
+  return [...here, ...begun]
+    .filter((each) => matchesWords(each.words, typed))
+    .map(({ id, label, entry }) => ({ id, group: "Do", label, ...entry }));
+}
+
+function settingEntries(typed: string, groupId: string | null, rights: Rights): Entry[] {
+  if (!typed.trim()) return [];
+  return allowed(SETTINGS, groupId, rights)
+    .filter((each) => matchesWords(`${each.label} ${each.also}`, typed))
+    .map((each) => ({ id: each.label, group: "Settings", label: each.label, path: pathIn(each.path, groupId) }));
+}
+
+function documentEntries(typed: string): Entry[] {
+  if (!typed.trim()) return [];
+  return DOCUMENTS.filter((each) => matchesWords(each.title, typed))
+    .slice(0, FOUND_MAX)
+    .map(({ title, path }) => ({ id: `guide ${path}`, group: "Documents", label: title, run: () => void window.open(`${BASE_PATH}/guide/${path}`, "_blank", "noopener") }));
+}
+
+function actionEntries(typed: string, scope: ReturnType<typeof useScope>): Entry[] {
+  const { withBelow, setWithBelow } = scope;
   const own: Entry[] = [
+    { id: "scope", group: "Actions", label: withBelow ? "Show only this group, without the groups below" : "Show this group with the groups below", run: () => setWithBelow(!withBelow) },
     { id: "light", group: "Actions", label: "Use the light theme", run: () => setPreference("theme", "light") },
     { id: "dark", group: "Actions", label: "Use the dark theme", run: () => setPreference("theme", "dark") },
     { id: "guide", group: "Actions", label: "Open the documentation", run: () => void window.open(`${BASE_PATH}/guide/`, "_blank", "noopener") },
@@ -100,8 +134,15 @@ function useFound(typed: string, groupId: string | null, rights: Rights): { entr
   const groups = useQuery({ ...groupSearchQuery(q), placeholderData: keepPreviousData });
   const connectors = useQuery({
     queryKey: ["palette-connectors", groupId],
-    queryFn: ({ signal }) => read(api.GET("/connector/connectors", { params: { query: { groupId: groupId ?? "", limit: 200 } }, signal })),
+    queryFn: ({ signal }) => read(api.GET("/connector/connectors", { params: { query: { groupId: groupId ?? "", subgroups: true, limit: 200 } }, signal })),
     enabled: q.length > 0 && groupId !== null && mayCall(rights, "GET /connector/connectors"),
+    staleTime: 60_000,
+  });
+  const mayFindPeople = groupId !== null && mayCall(rights, "GET /group/users");
+  const people = useQuery({
+    queryKey: ["palette-people", groupId],
+    queryFn: ({ signal }) => read(api.GET("/group/users", { params: { query: { groupId: groupId ?? "", limit: PEOPLE_MAX } }, signal })),
+    enabled: q.length > 0 && mayFindPeople,
     staleTime: 60_000,
   });
   const entries: Entry[] = q
@@ -129,6 +170,16 @@ function useFound(typed: string, groupId: string | null, rights: Rights): { entr
             note: connector.type,
             path: `/g/${connector.groupId}/connectors/${connector.id}`,
           })),
+        ...(mayFindPeople ? (people.data?.items ?? []) : [])
+          .filter((person) => matchesWords(`${person.name ?? ""} ${person.email ?? ""}`, q))
+          .slice(0, FOUND_MAX)
+          .map((person) => ({
+            id: `person ${person.id}`,
+            group: "People",
+            label: person.name ?? person.email ?? "",
+            note: person.email ?? "",
+            path: `/g/${groupId}/people?person=${person.id}`,
+          })),
       ]
     : [];
   // What was found for an earlier text is shown only as far as it fits this one: Enter takes the first.
@@ -140,15 +191,20 @@ function useFound(typed: string, groupId: string | null, rights: Rights): { entr
 function useEntries(typed: string): { entries: Entry[]; isAsking: boolean } {
   const groupId = useGroupId();
   const rights = useRights(groupId);
-  const { data: session } = useQuery(sessionQuery);
+  const scope = useScope();
+  const offered = useOfferedActions();
   const found = useFound(typed, groupId, rights);
   const target = idTarget(typed);
   const path = target && pathOf(target, groupId);
   const entries = [
     ...(target && path ? [{ id: "pasted", group: "By id", label: `Open this ${target.kind}`, note: target.id, path }] : []),
+    ...(typed.trim() ? verbEntries(typed, groupId, rights, offered) : []),
     ...found.entries,
-    ...pageEntries(typed, groupId, { ...rights, isOperator: session?.isOperator ?? false }),
-    ...actionEntries(typed),
+    ...pageEntries(typed, groupId, rights),
+    ...settingEntries(typed, groupId, rights),
+    ...(typed.trim() ? [] : verbEntries(typed, groupId, rights, offered)),
+    ...documentEntries(typed),
+    ...actionEntries(typed, scope),
   ];
   return { entries, isAsking: found.isAsking };
 }
@@ -196,11 +252,17 @@ function PaletteDialog({ onClose }: { onClose: () => void }) {
   useEffect(() => {
     document.getElementById(`${listId}-${at}`)?.scrollIntoView({ block: "nearest" });
   }, [at, listId]);
+  // With what of the address all pages share.
+  const go = (path: string) => {
+    const [to = "", search = ""] = path.split("?");
+    void router.navigate({ to, search: Object.fromEntries(new URLSearchParams(search)) } as never);
+  };
   const run = (entry: Entry, isNewTab: boolean) => {
     onClose();
-    if (entry.path && isNewTab) window.open(CONSOLE_PATH + entry.path, "_blank");
-    else if (entry.path) router.history.push(CONSOLE_PATH + entry.path);
-    else entry.run?.();
+    if (entry.path && isNewTab) return void window.open(CONSOLE_PATH + entry.path, "_blank");
+    // A page that is open already offers its actions at once.
+    entry.run?.();
+    if (entry.path) go(entry.path);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -219,12 +281,12 @@ function PaletteDialog({ onClose }: { onClose: () => void }) {
         ref={field}
         className="input"
         role="combobox"
-        aria-label="Find a device, group, connector, message or page"
+        aria-label="Find a device, group, connector, person, setting or document, or what to do"
         aria-expanded={entries.length > 0}
         aria-controls={listId}
         aria-activedescendant={entries.length > 0 ? `${listId}-${at}` : undefined}
         autoComplete="off"
-        placeholder="A name, an original id, or any id pasted whole"
+        placeholder="A name, an id, or what to do: “new connector”"
         value={typed}
         onChange={(event) => {
           setTyped(event.target.value);

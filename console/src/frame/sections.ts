@@ -1,34 +1,69 @@
-// The sections at the side: where they lead, by which key, and what seeing them needs.
+// The sections: where they lead, by which key, and what seeing them needs.
+import { mayCall, type Rights } from "~/api/may";
 import type { Operation } from "~/api/permissions";
+import type { IconName } from "./icons";
 
 export interface Section {
   to: string;
   label: string;
+  icon: IconName;
   key?: string;
   needs?: Operation;
+  // Only for whoever runs the service.
+  isOfOperators?: true;
 }
 
-export const SECTIONS: readonly Section[] = [
-  { to: "/g/$groupId/overview", label: "Overview", key: "o", needs: "GET /group/overview" },
-  { to: "/g/$groupId/alarms", label: "Alarms", key: "a", needs: "GET /group/alarms" },
-  { to: "/g/$groupId/live", label: "Live", key: "l", needs: "GET /live" },
-  { to: "/g/$groupId/devices", label: "Devices", key: "d", needs: "GET /devices" },
-  { to: "/g/$groupId/map", label: "Map", key: "m", needs: "GET /group/positions" },
-  { to: "/g/$groupId/explore", label: "Explore", key: "e", needs: "GET /group/series" },
-  { to: "/g/$groupId/connectors", label: "Connectors", key: "c", needs: "GET /connector/connectors" },
-  { to: "/g/$groupId/messages", label: "Messages", key: "s", needs: "GET /connector/messages" },
-  { to: "/g/$groupId/notifications", label: "Notifications", key: "n", needs: "GET /notification/notifications" },
-  { to: "/g/$groupId/reports", label: "Reports", key: "r", needs: "GET /group/reports" },
+const WATCH: readonly Section[] = [
+  { to: "/g/$groupId/overview", label: "Overview", icon: "overview", key: "o", needs: "GET /group/overview" },
+  { to: "/g/$groupId/alarms", label: "Alarms", icon: "alarms", key: "a", needs: "GET /group/alarms" },
+  { to: "/g/$groupId/live", label: "Live", icon: "live", key: "l", needs: "GET /live" },
+  { to: "/g/$groupId/devices", label: "Devices", icon: "devices", key: "d", needs: "GET /devices" },
+  { to: "/g/$groupId/map", label: "Map", icon: "map", key: "m", needs: "GET /group/positions" },
+  { to: "/g/$groupId/explore", label: "Explore", icon: "explore", key: "e", needs: "GET /group/series" },
 ];
 
-export const MANAGE: readonly Section[] = [
-  { to: "/groups", label: "Groups" },
-  { to: "/g/$groupId/people", label: "People", needs: "GET /group/users" },
-  { to: "/roles", label: "Roles" },
-  { to: "/g/$groupId/clients", label: "App clients", needs: "GET /group/appClients" },
-  { to: "/g/$groupId/contact-points", label: "Contact points", needs: "GET /group/contactPoints" },
-  { to: "/g/$groupId/shared-views", label: "Shared views", needs: "GET /group/shares" },
-  { to: "/g/$groupId/jobs", label: "Jobs", needs: "GET /jobs" },
-  { to: "/g/$groupId/audit", label: "Audit log", needs: "GET /group/audit" },
-  { to: "/types", label: "Device types" },
+const SEND: readonly Section[] = [
+  { to: "/g/$groupId/connectors", label: "Connectors", icon: "connectors", key: "c", needs: "GET /connector/connectors" },
+  { to: "/g/$groupId/messages", label: "Deliveries", icon: "messages", key: "s", needs: "GET /connector/messages" },
+  { to: "/g/$groupId/notifications", label: "Notifications", icon: "notifications", key: "n", needs: "GET /notification/notifications" },
+  { to: "/g/$groupId/contact-points", label: "Contact points", icon: "contactPoints", needs: "GET /group/contactPoints" },
+  { to: "/g/$groupId/reports", label: "Reports", icon: "reports", key: "r", needs: "GET /group/reports" },
+  { to: "/g/$groupId/shared-views", label: "Shared views", icon: "sharedViews", needs: "GET /group/shares" },
 ];
+
+const MANAGE: readonly Section[] = [
+  { to: "/g/$groupId/jobs", label: "Jobs", icon: "jobs", needs: "GET /jobs" },
+  { to: "/g/$groupId/people", label: "People", icon: "people", needs: "GET /group/users" },
+  { to: "/g/$groupId/clients", label: "App clients", icon: "clients", needs: "GET /group/appClients" },
+  { to: "/g/$groupId/audit", label: "Audit log", icon: "audit", needs: "GET /group/audit" },
+  { to: "/g/$groupId/settings", label: "Settings", icon: "settings", needs: "GET /group" },
+];
+
+// In the order of how often they are opened, in blocks of what belongs together.
+export const GROUP_BLOCKS = [WATCH, SEND, MANAGE] as const;
+export const GROUP_SECTIONS: readonly Section[] = GROUP_BLOCKS.flat();
+
+export const EVERYWHERE: readonly Section[] = [
+  { to: "/groups", label: "Groups", icon: "groups" },
+  { to: "/types", label: "Device types", icon: "types" },
+  { to: "/roles", label: "Roles", icon: "roles" },
+  { to: "/platform", label: "Platform", icon: "platform", isOfOperators: true },
+];
+
+export const SECTIONS: readonly Section[] = [...GROUP_SECTIONS, ...EVERYWHERE];
+
+// What fits beside More on a phone: the first of these that may be seen.
+const PLACES_MAX = 5;
+const PLACES = ["Overview", "Alarms", "Devices", "Map", "Live", "Deliveries", "Connectors", "Notifications", "Settings", "Groups"];
+
+export function maySee(section: Section, groupId: string | null, rights: Rights): boolean {
+  if (section.isOfOperators) return rights.isOperator;
+  if (section.to.includes("$groupId") && groupId === null) return false;
+  return !section.needs || mayCall(rights, section.needs);
+}
+
+export function phonePlaces(groupId: string | null, rights: Rights): readonly Section[] {
+  const seen = SECTIONS.filter((each) => maySee(each, groupId, rights));
+  const known = PLACES.flatMap((label) => seen.filter((each) => each.label === label));
+  return known.slice(0, PLACES_MAX);
+}

@@ -25,6 +25,7 @@ export function SignedOutDialog({ onSignedIn }: { onSignedIn: () => void }) {
         submission={submission}
         onSubmit={signIn}
         submit="Sign in"
+        isDraft={false}
         extra={
           <>
             <Button onClick={() => window.open(`${CONSOLE_PATH}/sign-in`, "_blank")}>Another way to sign in</Button>

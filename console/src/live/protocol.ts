@@ -43,13 +43,15 @@ export type FromHub = { readonly address: string } & (
 
 export interface LiveSelection {
   readonly groupId: string;
+  // Only of the group itself; else with all groups below.
+  readonly isOwn?: boolean | undefined;
   readonly deviceId?: string | undefined;
   readonly kinds?: readonly string[] | undefined;
   readonly filter?: string | undefined;
 }
 
-export function streamAddress({ groupId, deviceId, kinds, filter }: LiveSelection): string {
-  const query = new URLSearchParams({ groupId, subgroups: "true" });
+export function streamAddress({ groupId, isOwn, deviceId, kinds, filter }: LiveSelection): string {
+  const query = new URLSearchParams({ groupId, subgroups: isOwn ? "false" : "true" });
   if (deviceId) query.set("deviceId", deviceId);
   for (const kind of [...(kinds ?? [])].sort()) query.append("kinds", kind);
   if (filter) query.set("filter", filter);

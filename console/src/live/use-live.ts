@@ -183,10 +183,10 @@ export class LiveSource {
   // A page with filters may be short, or empty, although there are more: it goes on until it has
   // some, or the ledger ends.
   private async readPage(before: string | null, signal: AbortSignal): Promise<Page> {
-    const { groupId, deviceId, kinds, filter } = this.selection;
+    const { groupId, isOwn, deviceId, kinds, filter } = this.selection;
     const query = {
       groupId,
-      subgroups: true,
+      subgroups: !isOwn,
       limit: PAGE_ITEMS,
       ...(deviceId ? { deviceId } : {}),
       ...(kinds?.length ? { kinds: [...kinds] as never } : {}),

@@ -5,11 +5,10 @@ import { sortMeasurements } from "./values";
 
 export type GroupMeasurement = Schemas["GroupMeasurement"];
 
-// With the groups below.
-export function groupMeasurementsQuery(groupId: string) {
+export function groupMeasurementsQuery(groupId: string, subgroups = true) {
   return queryOptions({
-    queryKey: ["group-measurements", groupId],
-    queryFn: async ({ signal }) => (await read(api.GET("/group/measurements", { params: { query: { groupId, subgroups: true } }, signal }))).items,
+    queryKey: subgroups ? ["group-measurements", groupId] : ["group-measurements", groupId, "own"],
+    queryFn: async ({ signal }) => (await read(api.GET("/group/measurements", { params: { query: { groupId, subgroups } }, signal }))).items,
     staleTime: 60_000,
   });
 }

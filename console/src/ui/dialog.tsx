@@ -1,6 +1,9 @@
-import { useEffect, useId, useRef, type ReactNode } from "react";
+import { useEffect, useId, useRef, useState, type ReactNode } from "react";
+import { Button } from "./button";
+import { DialogDrafts } from "./drafts";
 
-// The native modal dialog: focus stays inside, Escape closes, focus returns to where it was.
+// The native modal dialog: focus stays inside, Escape closes, focus returns to where it was. While a form
+// in it has something unsaved, closing asks first.
 export function Dialog({
   title,
   onClose,
@@ -19,30 +22,63 @@ export function Dialog({
 }) {
   const ref = useRef<HTMLDialogElement>(null);
   const heading = useId();
+  const [drafts] = useState(() => new Set<object>());
+  const [isAsking, setAsking] = useState(false);
   useEffect(() => {
     const dialog = ref.current;
     if (dialog && !dialog.open) dialog.showModal();
   }, []);
+  const close = () => {
+    if (drafts.size > 0) setAsking(true);
+    else ref.current?.close();
+  };
   return (
     <dialog
       ref={ref}
       className={`dialog dialog-${width} ${side ? "dialog-side" : ""}`}
       aria-labelledby={heading}
       onClose={onClose}
+      onCancel={(event) => {
+        if (event.target !== ref.current || drafts.size === 0) return;
+        event.preventDefault();
+        setAsking(true);
+      }}
       onClick={(event) => {
-        if (event.target === ref.current) ref.current?.close();
+        if (event.target === ref.current) close();
       }}
     >
       <div className="dialog-box">
         <header className="dialog-head">
           <h2 id={heading}>{title}</h2>
-          <button type="button" className="button button-quiet" aria-label="Close" onClick={() => ref.current?.close()}>
+          <button type="button" className="button button-quiet" aria-label="Close" onClick={close}>
             ×
           </button>
         </header>
-        <div className="dialog-body">{children}</div>
+        <div className="dialog-body">
+          <DialogDrafts value={drafts}>{children}</DialogDrafts>
+        </div>
         {actions && <footer className="dialog-foot">{actions}</footer>}
       </div>
+      {isAsking && <LeaveDialog onStay={() => setAsking(false)} onLeave={() => ref.current?.close()} />}
     </dialog>
+  );
+}
+
+export function LeaveDialog({ onStay, onLeave }: { onStay: () => void; onLeave: () => void }) {
+  return (
+    <Dialog
+      title="Leave without saving?"
+      onClose={onStay}
+      actions={
+        <>
+          <Button onClick={onStay}>Stay</Button>
+          <Button look="danger" writes={false} onClick={onLeave}>
+            Leave
+          </Button>
+        </>
+      }
+    >
+      <p>What you typed is not saved. If you leave, it is lost.</p>
+    </Dialog>
   );
 }

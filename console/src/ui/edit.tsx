@@ -2,11 +2,11 @@
 // stored until something is typed; then it keeps to the version it began with, and whoever would save
 // over a newer one sees both first.
 import { useState, type ReactNode } from "react";
-import { useBlocker } from "@tanstack/react-router";
 import { ApiProblem } from "~/api/client";
 import { Button } from "./button";
 import { ConflictDialog } from "./conflict-dialog";
-import { SubmissionError } from "./form";
+import { Unsaved, useUnsaved } from "./drafts";
+import { SubmissionError, WrongFields } from "./form";
 import { sendByKeys } from "./keys";
 import { useSubmission, type Submission } from "./submit";
 import { showToast } from "./toast";
@@ -74,14 +74,7 @@ export function useEdit<Version extends Dated, Form extends object>(options: Edi
   const isChanged = draft !== null && isTyped(draft);
   const base = draft && (isChanged || draft.over === stored) ? draft.base : stored;
   const form = isChanged ? draft.form : formOf(base);
-  useBlocker({
-    shouldBlockFn: ({ current, next }) => {
-      const isLeft = next.pathname !== current.pathname || (next.search as { tab?: string }).tab !== (current.search as { tab?: string }).tab;
-      return isLeft && !window.confirm("Leave without saving your changes?");
-    },
-    enableBeforeUnload: isChanged,
-    disabled: !isChanged,
-  });
+  useUnsaved(isChanged);
   // What was typed after it was sent stays.
   const adopt = async (version: Version, sent: Form) => {
     await options.onStored(version);
@@ -221,6 +214,8 @@ export function EditForm({
   const unsaveable = submission.isBusy ? "One moment" : isChanged ? reason : "Nothing is changed";
   return (
     <>
+      {/* For the dialog that it may stand in. */}
+      <Unsaved isUnsaved={isChanged} />
       <form
         className={className}
         onSubmit={(event) => {
@@ -236,11 +231,7 @@ export function EditForm({
             {submit}
           </Button>
           <DiscardButton edit={edit} />
-          {wrong > 0 && (
-            <span className="field-error" role="alert">
-              {wrong === 1 ? "One field is wrong." : `${wrong} fields are wrong.`} Nothing is saved.
-            </span>
-          )}
+          <WrongFields count={wrong} />
         </div>
       </form>
       {edit.conflict}

@@ -1,6 +1,7 @@
-import type { FormEvent, ReactNode } from "react";
+import type { FormEvent, FormHTMLAttributes, ReactNode } from "react";
 import { Button } from "./button";
 import { CopyButton } from "./copy";
+import { useTyped } from "./drafts";
 import { sendByKeys } from "./keys";
 import type { Submission } from "./submit";
 
@@ -18,7 +19,18 @@ export function SubmissionError({ submission }: { submission: Submission }) {
   );
 }
 
-// A form that is sent by its button or by Ctrl Enter (⌘ Enter), and shows what was refused.
+// How many fields say themselves what is wrong with them, beside the button that was pressed.
+export function WrongFields({ count }: { count: number }) {
+  if (count === 0) return null;
+  return (
+    <span className="field-error" role="alert">
+      {count === 1 ? "One field is wrong. Nothing is saved." : `${count} fields are wrong. Nothing is saved.`}
+    </span>
+  );
+}
+
+// A form that is sent by its button or by Ctrl Enter (⌘ Enter), shows what was refused, and is not
+// left by mistake.
 export function Form({
   submission,
   onSubmit,
@@ -26,6 +38,7 @@ export function Form({
   children,
   extra,
   look = "primary",
+  isDraft = look !== "danger",
 }: {
   submission: Submission;
   onSubmit: () => Promise<void>;
@@ -33,13 +46,20 @@ export function Form({
   children: ReactNode;
   extra?: ReactNode;
   look?: "primary" | "danger" | "normal";
+  // Whether what is typed is worth asking before it is lost: a name that confirms a deletion is not.
+  isDraft?: boolean;
 }) {
+  const typed = useTyped(submission.isBusy);
+  const sendAll = async () => {
+    await onSubmit();
+    typed.forget();
+  };
   const send = (event: FormEvent) => {
     event.preventDefault();
-    if (!submission.isBusy) void submission.run(onSubmit);
+    if (!submission.isBusy) void submission.run(sendAll);
   };
   return (
-    <form className="form" onSubmit={send} onKeyDown={sendByKeys}>
+    <form className="form" onSubmit={send} onKeyDown={sendByKeys} onChange={isDraft ? typed.onChange : undefined}>
       {children}
       <SubmissionError submission={submission} />
       <div className="form-actions">
@@ -50,4 +70,10 @@ export function Form({
       </div>
     </form>
   );
+}
+
+// A form whose button stands in the foot of its dialog.
+export function DialogForm({ isBusy, ...rest }: { isBusy: boolean } & FormHTMLAttributes<HTMLFormElement>) {
+  const typed = useTyped(isBusy);
+  return <form className="form" {...rest} onChange={typed.onChange} />;
 }

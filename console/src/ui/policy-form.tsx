@@ -1,24 +1,16 @@
-// The configuration policy of a group or of a device type, as JSON.
+// The configuration policy of a group or of a device type.
 import { useQueryClient } from "@tanstack/react-query";
 import type { Schemas } from "~/api/client";
 import { fetchNewest } from "~/api/queries";
+import { configurationOf, formOf, labelOf, mistakeIn, type ConfigurationForm, type KnownValue } from "./configuration";
+import { ConfigurationFacts, ConfigurationFields } from "./configuration-fields";
 import { EditForm, useEdit } from "./edit";
-import { TextArea } from "./field";
-import { differing } from "./versions";
+import { differing, type VersionRow } from "./versions";
 
 type Policy = Schemas["ConfigurationPolicy"];
 
-function parse(text: string): Policy["policy"] {
-  try {
-    return JSON.parse(text) as Policy["policy"];
-  } catch (error) {
-    throw new Error(`This is no JSON: ${(error as Error).message}`);
-  }
-}
-
 // The version of a policy that nobody has set yet.
 const NEVER_SET = "0";
-const textOf = (found: Policy) => JSON.stringify(found.policy, null, 2);
 
 export interface PolicyQuery {
   queryKey: readonly string[];
@@ -29,25 +21,35 @@ interface PolicyProps {
   found: Policy;
   query: PolicyQuery;
   explanation: string;
+  // The values that the types of devices have.
+  known: readonly KnownValue[];
   put: (policy: Policy["policy"], ifUpdatedAt: string) => Promise<Policy>;
 }
 
-function Editable({ found, query, explanation, put }: PolicyProps) {
+// Two versions of a configuration, value by value.
+export function compareConfigurations(mine: ConfigurationForm, theirs: ConfigurationForm): VersionRow[] {
+  const names = [...new Set([...Object.keys(mine.values), ...Object.keys(theirs.values)])];
+  const rows = names.map((name) => ({ label: labelOf(name), mine: mine.values[name]?.text ?? "", theirs: theirs.values[name]?.text ?? "" }));
+  return differing([...rows, { label: "Other values", mine: mine.other, theirs: theirs.other }]);
+}
+
+function Editable({ found, query, explanation, known, put }: PolicyProps) {
   const client = useQueryClient();
   const edit = useEdit({
     stored: found,
-    formOf: (version) => ({ text: textOf(version) }),
-    put: ({ text }, before) => put(parse(text), before.updatedAt ?? NEVER_SET),
+    formOf: (version) => formOf(version.policy as Record<string, unknown>, known),
+    put: (form, before) => put(configurationOf(form) as Policy["policy"], before.updatedAt ?? NEVER_SET),
     restore: ({ policy }, before) => put(policy, before.updatedAt ?? NEVER_SET),
     readNewest: () => fetchNewest(query),
     onStored: (version) => void client.setQueryData(query.queryKey, version),
-    compare: (mine, theirs) => differing([{ label: "Policy", mine: mine.text, theirs: theirs.text }]),
+    compare: compareConfigurations,
     savedText: "The policy is saved. Devices that differ are listed as drift.",
     fields: ["policy"],
   });
   return (
-    <EditForm edit={edit} submit="Save the policy" look="normal">
-      <TextArea label="Policy, as JSON" isCode rows={8} hint={explanation} value={edit.form.text} error={edit.submission.errorOf("policy")} onChange={(event) => edit.change({ text: event.target.value })} />
+    <EditForm edit={edit} submit="Save the policy" look="normal" reason={mistakeIn(edit.form) ?? undefined}>
+      <p className="field-hint">{explanation}</p>
+      <ConfigurationFields form={edit.form} known={known} jsonLabel="Policy, as JSON" error={edit.submission.errorOf("policy")} onChange={edit.change} />
     </EditForm>
   );
 }
@@ -57,7 +59,7 @@ export function PolicyForm({ isEditable, ...props }: PolicyProps & { isEditable:
   return (
     <>
       <p className="ink-2">{props.explanation}</p>
-      <pre>{textOf(props.found)}</pre>
+      <ConfigurationFacts configuration={props.found.policy as Record<string, unknown>} />
     </>
   );
 }

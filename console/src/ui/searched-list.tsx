@@ -2,7 +2,7 @@
 import { NoMatch } from "./state";
 import { Table, isPhone, type Column } from "./table";
 
-export function SearchedList<Row extends { id: string }>({ all, isCapped = false, nouns, columns, textOf, placeholder, q, onQ, rowHeight, onOpen }: {
+export interface Searched<Row extends { id: string }> {
   all: readonly Row[];
   // There are more than the list can hold.
   isCapped?: boolean;
@@ -17,7 +17,9 @@ export function SearchedList<Row extends { id: string }>({ all, isCapped = false
   // On a phone a row is a card, as high as what stands in it.
   rowHeight: number;
   onOpen: (row: Row) => void;
-}) {
+}
+
+export function SearchedList<Row extends { id: string }>({ all, isCapped = false, nouns, columns, textOf, placeholder, q, onQ, rowHeight, onOpen }: Searched<Row>) {
   const [one, many] = nouns;
   const words = q.toLowerCase();
   const rows = all.filter((each) => textOf(each).toLowerCase().includes(words));

@@ -96,8 +96,9 @@ interface TableRowProps {
 const TableRow = memo(function TableRow({ ref, row, rowId, index, isTabStop, top, height, columns, template, className, head, isLink, isChosen, actions }: TableRowProps) {
   const isSelectable = isChosen !== undefined;
   const id = useId();
-  // What a row is called by: its checkbox is named after it.
+  // What a row is called by, and what stands first in it: its checkbox is named after both.
   const title = columns.find((each) => each.card === "title") ?? columns[0];
+  const named = title === columns[0] ? `${id}title` : `${id}title ${id}first`;
   const place = { transform: `translateY(${top}px)`, ...(height === undefined ? { minHeight: CARD_PX } : { height }) };
   const common = { ref, role: "row", "data-index": index, tabIndex: isTabStop ? 0 : -1, "aria-rowindex": index + 1 } as const;
   if (head !== undefined)
@@ -120,11 +121,11 @@ const TableRow = memo(function TableRow({ ref, row, rowId, index, isTabStop, top
     >
       {isSelectable && (
         <div role="gridcell">
-          <input type="checkbox" id={`${id}select`} aria-label="Select" aria-labelledby={`${id}select ${id}title`} checked={isChosen} onChange={() => {}} onClick={(event) => actions.current.choose(rowId, event.shiftKey)} />
+          <input type="checkbox" id={`${id}select`} aria-label="Select" aria-labelledby={`${id}select ${named}`} checked={isChosen} onChange={() => {}} onClick={(event) => actions.current.choose(rowId, event.shiftKey)} />
         </div>
       )}
       {columns.map((column) => (
-        <div key={column.id} id={column === title ? `${id}title` : undefined} role="gridcell" className={column.align === "end" ? "cell-end" : undefined} data-card={column.card ?? "none"}>
+        <div key={column.id} id={column === title ? `${id}title` : column === columns[0] ? `${id}first` : undefined} role="gridcell" className={column.align === "end" ? "cell-end" : undefined} data-card={column.card ?? "none"}>
           {column.cell(row as never)}
         </div>
       ))}

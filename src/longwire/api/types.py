@@ -62,6 +62,12 @@ class GroupPage(Paged, kw_only=True):
     group_id: GroupId
 
 
+class GroupTreePage(GroupPage, kw_only=True):
+    """Which group, with those below it or without, and which page."""
+
+    subgroups: Annotated[bool, Meta(description="With those of all groups below it.")] = False
+
+
 class GenericReturn(Reply):
     """What was done, as a message."""
 

@@ -127,10 +127,20 @@ class OwnerKind(Generic[Owner, P]):
         return not_found(self.id_field, self.missing_noun)
 
     def list_page(
-        self, tx: Tx, actor: Actor, group_id: str | None, request: PageRequest
+        self,
+        tx: Tx,
+        actor: Actor,
+        group_id: str | None,
+        request: PageRequest,
+        *,
+        subgroups: bool = False,
     ) -> Page[Owner]:
-        """Those of a group, or all that the actor may see."""
-        scope = access.authorize_optional_group(tx, actor, f"{self.permissions}.read", group_id)
+        """Those of a group, with those of groups below or without, or all the actor may see."""
+        permission = f"{self.permissions}.read"
+        if group_id is not None and subgroups:
+            tree = access.authorize_tree(tx, actor, permission, group_id)
+            return self.store.list_page(tx, tree, request, None)
+        scope = access.authorize_optional_group(tx, actor, permission, group_id)
         return self.store.list_page(tx, scope, request, group_id)
 
     def view(self, tx: Tx, actor: Actor, owner: Owner) -> OwnerView[Owner]:

@@ -182,11 +182,19 @@ def get_job(tx: Tx, actor: Actor, group_id: str, job_id: str) -> Job:
 
 
 def list_jobs(
-    tx: Tx, actor: Actor, group_id: str, state: JobState | None, request: PageRequest
+    tx: Tx,
+    actor: Actor,
+    group_id: str,
+    state: JobState | None,
+    request: PageRequest,
+    *,
+    subgroups: bool = False,
 ) -> Page[Job]:
-    """The jobs of a group, newest first."""
-    scope = access.authorize(tx, actor, READ, group_id)
-    conditions = {"group_id": group_id} | ({} if state is None else {"state": state})
+    """The jobs of a group, with those of groups below or without, newest first."""
+    scope = access.authorize_tree(tx, actor, READ, group_id, subgroups=subgroups)
+    conditions: dict[str, object] = {} if subgroups else {"group_id": group_id}
+    if state is not None:
+        conditions["state"] = state
     return JOBS.page(tx, scope, request, order="-created_at id", **conditions)
 
 

@@ -59,14 +59,14 @@ def get_contact_point(
 
 
 def list_contact_points(
-    tx: Tx, actor: Actor, group_id: str, request: PageRequest, *, usable: bool
+    tx: Tx, actor: Actor, group_id: str, request: PageRequest, *, usable: bool, subgroups: bool
 ) -> Page[ContactPointView]:
-    """Those of a group, or all that its notifications may use."""
+    """Those of a group, with those of groups below or without, or all it may use."""
     access.authorize(tx, actor, "notification.read", group_id)
     if usable:
         page = store.list_usable_page(tx, access.get_group_path(tx, group_id), request)
     else:
-        page = CONTACT_KIND.list_page(tx, actor, group_id, request)
+        page = CONTACT_KIND.list_page(tx, actor, group_id, request, subgroups=subgroups)
     return Page([_view(tx, actor, each) for each in page.items], page.last_key)
 
 

@@ -65,10 +65,15 @@ def get_notification(
 
 
 def list_notifications(
-    tx: Tx, actor: Actor, group_id: str | None, request: PageRequest
+    tx: Tx,
+    actor: Actor,
+    group_id: str | None,
+    request: PageRequest,
+    *,
+    subgroups: bool = False,
 ) -> Page[NotificationView]:
     """Those of a group, or all that the actor may see."""
-    page = KIND.list_page(tx, actor, group_id, request)
+    page = KIND.list_page(tx, actor, group_id, request, subgroups=subgroups)
     return Page([KIND.view(tx, actor, each) for each in page.items], page.last_key)
 
 

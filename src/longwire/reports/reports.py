@@ -85,8 +85,10 @@ class ReportRules:
     check_parameters: CheckParameters
 
 
-def list_reports(tx: Tx, actor: Actor, group_id: str, request: PageRequest) -> Page[ReportView]:
-    page = KIND.list_page(tx, actor, group_id, request)
+def list_reports(
+    tx: Tx, actor: Actor, group_id: str, request: PageRequest, *, subgroups: bool = False
+) -> Page[ReportView]:
+    page = KIND.list_page(tx, actor, group_id, request, subgroups=subgroups)
     runs = store.list_last_runs(tx, page.items)
     return Page([_view(tx, actor, each, runs) for each in page.items], page.last_key)
 

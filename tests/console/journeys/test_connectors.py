@@ -171,7 +171,7 @@ def test_a_webhook_id_leads_to_every_attempt_and_another_is_made(
             attempts = page.get_by_role("table", name="Attempts of To the cellar")
             expect(attempts).to_contain_text("status 503, rejected")
             expect(attempts).to_contain_text("waits, in")
-            expect(main).to_contain_text("Not taken by: Alarms (its filter is false)")
+            expect(main).to_contain_text("Not forwarded by: Alarms (its filter is false)")
             expect(main).to_contain_text("2 connectors")
             receiver.respond_with(204)
             step = page.get_by_role("listitem").filter(has=attempts)

@@ -71,7 +71,7 @@ def test_contact_points_are_created_tested_used_and_kept_while_in_use(
         expect(rows.filter(has_text="Door open")).to_contain_text("On call by schedule")
         page.get_by_role("link", name="On call", exact=True).click()
         delete = page.get_by_role("button", name="Delete")
-        used = "It is used by Door open; take it out there first."
+        used = "It is used by Door open; remove it there first."
         expect(delete).to_have_attribute("title", used)
         # A change is saved, and undone.
         named = {"groupId": harbour, "contactPointId": page.url.rsplit("/", 1)[1].partition("?")[0]}

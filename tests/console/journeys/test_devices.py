@@ -68,7 +68,6 @@ def test_a_link_opens_the_same_rows_for_a_colleague_elsewhere(
         ada.device(group, name=name, tags=tags)
     with browse(world, ada) as console:
         page = console.open(f"/g/{harbour}/devices")
-        page.get_by_role("checkbox", name="With groups below").check()
         expect(rows(page)).to_have_count(3)
         page.get_by_role("searchbox", name="Tag").fill("dairy")
         expect(rows(page)).to_have_count(2)
@@ -250,7 +249,7 @@ def test_a_new_device_shows_every_invalid_field_at_once(world: World, browse: Op
         expect(dialog.get_by_text("must not be empty")).to_have_count(3)
         for label, text in (("Name", "Cold room"), ("Original id", "1FD48BE")):
             dialog.get_by_label(label, exact=True).fill(text)
-        dialog.get_by_label("Its messages come from").select_option("The Things Stack")
+        dialog.get_by_label("It reports through").select_option("The Things Stack")
         dialog.get_by_role("button", name="Create").click()
         expect(dialog.get_by_text("1FD48BE has 7 hex digits; a DevEUI has 16")).to_be_visible()
         dialog.get_by_label("Original id").fill("70-B3-D5-7E-D0-04-1A-2B")
@@ -260,7 +259,7 @@ def test_a_new_device_shows_every_invalid_field_at_once(world: World, browse: Op
         assert total(ada, harbour, tag="north") == 1
         # One that the vendor's network does not know yet.
         page.get_by_role("button", name="New device").first.click()
-        dialog.get_by_label("Its messages come from").select_option("The vendor's network")
+        dialog.get_by_label("It reports through").select_option("The vendor's network")
         for label, text in {"Name": "Wagon", "Original id": "A4C10007"}.items():
             dialog.get_by_label(label, exact=True).fill(text)
         dialog.get_by_role("checkbox", name="Register it").check()

@@ -77,21 +77,27 @@ def test_what_is_typed_into_a_policy_stays_while_others_change_it(
         console.keep_toasts()
         console.expected_statuses = {409}
         page = console.open(f"/g/{harbour}/settings")
-        policy = page.get_by_label("Policy, as JSON")
-        policy.fill('{"reportEverySeconds": ')
-        policy.press("Control+Enter")
-        expect(page.get_by_text("This is no JSON")).to_be_visible()
-        policy.fill('{"reportEverySeconds": 60}')
+        page.get_by_label("Add a value").select_option("reportEverySeconds")
+        every = page.get_by_role("textbox", name="Report every")
+        save = page.get_by_role("button", name="Save the policy")
+        page.get_by_text("Other values, as JSON").click()
+        other = page.get_by_label("Other values", exact=True)
+        other.fill('{"radio": ')
+        expect(save).to_have_attribute("title", "Other values are not a JSON object")
+        other.fill('{"radio": {"adr": true}}')
+        every.fill("2")
+        page.get_by_label("Report every, unit").select_option("minutes")
         theirs = {"groupId": harbour, "policy": {"reportEverySeconds": 300}}
         ok(ada.put("/group/configuration", theirs))
-        policy.press("Control+Enter")
-        expect(page.get_by_role("dialog").get_by_role("row").last).to_contain_text("300")
+        every.press("Control+Enter")
+        row = page.get_by_role("dialog").get_by_role("row", name="Report every")
+        expect(row).to_contain_text("300")
         choose(page, "Save mine")
         expect(page.locator(".toasts")).to_contain_text("The policy is saved.")
         stored = ok(ada.get("/group/configuration", groupId=harbour))["policy"]
-        assert stored == {"reportEverySeconds": 60}
+        assert stored == {"reportEverySeconds": 120, "radio": {"adr": True}}
         page.get_by_role("button", name="Undo").click()
-        expect(policy).to_have_value(json.dumps(theirs["policy"], indent=2))
+        expect(every).to_have_value("5")
 
 
 def test_a_secret_that_somebody_else_replaced_is_not_saved_over_and_an_undo_restores_one(
@@ -154,14 +160,15 @@ def test_a_draft_of_a_decoder_is_not_left_by_mistake_and_is_undone(
         source = page.get_by_label("Source")
         save = page.get_by_role("button", name="Save for all devices")
         source.fill(MINE)
-        page.once("dialog", lambda question: question.dismiss())
         page.get_by_role("link", name="Device types").last.click()
-        expect(source).to_have_value(MINE)  # it asked, and stayed
+        asked = page.get_by_role("dialog", name="Leave without saving?")
+        asked.get_by_role("button", name="Stay").click()
+        expect(source).to_have_value(MINE)
         save.click()
-        expect(page.get_by_text("As it is in use")).to_be_visible()
+        expect(page.get_by_text("Saved and in use")).to_be_visible()
         assert stored() == MINE
         page.get_by_role("button", name="Undo").click()
-        expect(page.get_by_text("As it is in use")).to_have_count(0)
+        expect(page.get_by_text("Saved and in use")).to_have_count(0)
         assert stored() is None
 
         source.fill(MINE)
@@ -171,5 +178,5 @@ def test_a_draft_of_a_decoder_is_not_left_by_mistake_and_is_undone(
         expect(page.get_by_role("row", name="Source")).to_contain_text("kelvin")
         choose(page, "Take theirs")
         expect(source).to_have_value(THEIRS)
-        expect(page.get_by_text("As it is in use")).to_be_visible()
+        expect(page.get_by_text("Saved and in use")).to_be_visible()
         assert stored() == THEIRS

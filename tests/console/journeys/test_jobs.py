@@ -28,7 +28,7 @@ def test_a_job_is_counted_before_it_starts_and_undone_afterwards(
         dialog = page.get_by_role("dialog", name="New job")
         dialog.get_by_label("Type", exact=True).select_option("tracker")
         dialog.get_by_label("Add tags").fill("port")
-        dialog.get_by_label("Why").fill("moved to the port")
+        dialog.get_by_label("Reason").fill("moved to the port")
         expect(dialog.get_by_role("status")).to_contain_text("3 devices")
         expect(dialog.get_by_role("status")).to_contain_text("Crane 0")
         assert count_tagged() == 0

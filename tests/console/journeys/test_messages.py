@@ -16,7 +16,7 @@ pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
 
 
 def rows(page: Page) -> Locator:
-    return page.get_by_role("grid", name="Messages").locator(".table-row-link")
+    return page.get_by_role("grid", name="Deliveries").locator(".table-row-link")
 
 
 def send(person: Person, device: str, count: int) -> None:
@@ -44,7 +44,7 @@ def test_all_that_match_are_retried_and_one_is_opened(world: World, browse: Open
         expect(page.get_by_role("main")).to_contain_text("10 failed")
         expect(rows(page)).to_have_count(10)
         page.get_by_role("button", name="Retry all that match").click()
-        expect(page.locator(".toasts")).to_contain_text("10 messages queued again")
+        expect(page.locator(".toasts")).to_contain_text("10 deliveries queued again")
         eventually(lambda: len(messages(ada, harbour, "succeed")) == 10)
         expect(page.get_by_role("main")).to_contain_text("Nothing matches.")
         page.get_by_role("button", name="Remove status failed").click()
@@ -55,7 +55,7 @@ def test_all_that_match_are_retried_and_one_is_opened(world: World, browse: Open
         expect(page).to_have_url(re.compile(f"device={device}"))
         expect(rows(page)).to_have_count(10)
         rows(page).first.press("Enter")
-        drawer = page.get_by_role("dialog", name="Message")
+        drawer = page.get_by_role("dialog", name="Delivery")
         expect(drawer.get_by_role("table", name="Attempts")).to_contain_text("status 503")
         expect(drawer.get_by_role("table", name="Attempts")).to_contain_text("status 204")
         expect(drawer).to_contain_text("Sent again1")
@@ -83,14 +83,14 @@ def test_a_cancellation_can_be_called_off(world: World, browse: OpenConsole) -> 
         page.keyboard.press("x")
         page.keyboard.press("j")
         page.keyboard.press("x")
-        bar = page.get_by_role("region", name="Selected messages")
+        bar = page.get_by_role("region", name="Selected deliveries")
         expect(bar).to_contain_text("2 selected")
-        bar.get_by_role("button", name="Cancel messages").click()
-        expect(page.locator(".toasts")).to_contain_text("2 messages will not be sent.")
+        bar.get_by_role("button", name="Cancel deliveries").click()
+        expect(page.locator(".toasts")).to_contain_text("2 deliveries will not be sent.")
         page.get_by_role("button", name="Undo").click()
         expect(page.locator(".toast")).to_have_count(0)
         page.get_by_role("checkbox", name="Select all that are loaded").check()
         bar.get_by_role("button", name="Retry", exact=True).click()
-        expect(page.locator(".toasts")).to_contain_text("3 messages queued again")
+        expect(page.locator(".toasts")).to_contain_text("3 deliveries queued again")
         receiver.wait_for(6)
         assert len(messages(ada, harbour, "processing")) == 3

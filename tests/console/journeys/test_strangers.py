@@ -22,7 +22,7 @@ NAMES = (
 )
 GO = "path => history.pushState({}, '', '/console' + path)"
 WIDTHS = "() => [document.scrollingElement.scrollWidth, window.innerWidth]"
-UNKNOWN = re.compile("There is no such (group|device|connector|notification|job|message|record)")
+UNKNOWN = re.compile("There is no such (group|device|connector|notification|job|delivery|record)")
 
 
 def go(page: Page, path: str) -> None:

@@ -73,8 +73,8 @@ export function AlarmDrawer({ alarm, find, mayRead, onSilence, onAcknowledge, on
               "not yet"
             ),
           ],
-          ...(alarm.silenceId ? [["Silence", "has held messages back"] as const] : []),
-          ["Last messages", <TimeText key="notified" at={alarm.notifiedAt} withAgo none="none were sent" />],
+          ...(alarm.silenceId ? [["Silence", "has held alerts back"] as const] : []),
+          ["Last deliveries", <TimeText key="notified" at={alarm.notifiedAt} withAgo none="none were sent" />],
           [
             "Notification",
             <Link key="notification" to="/g/$groupId/notifications/$notificationId" params={{ groupId, notificationId }}>
@@ -84,7 +84,7 @@ export function AlarmDrawer({ alarm, find, mayRead, onSilence, onAcknowledge, on
           ["Id", <IdText key="id" id={alarm.id} />],
         ]}
       />
-      {alarm.isNotificationDisabled && <p className="ink-2">Its notification is disabled: nobody looks whether it is resolved.</p>}
+      {alarm.isNotificationDisabled && <p className="ink-2">Its notification is disabled: it is not watched, so it will not resolve.</p>}
     </Dialog>
   );
 }

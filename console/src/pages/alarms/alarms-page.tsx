@@ -16,8 +16,8 @@ import { DeviceChoice, useDeviceNames } from "~/pages/devices/device-picker";
 import { GroupName } from "~/pages/devices/devices-page";
 import { usePeople } from "~/pages/jobs/queries";
 import { rangeLabel } from "~/time";
+import { usePageActions } from "~/ui/actions";
 import { Button } from "~/ui/button";
-import { Checkbox } from "~/ui/field";
 import { useShortcuts } from "~/ui/keys";
 import { PageHeader } from "~/ui/page";
 import { useSelection } from "~/ui/selection";
@@ -54,7 +54,6 @@ function Filters({ groupId, search, set }: { groupId: string; search: AlarmsSear
         ))}
       </select>
       <DeviceChoice groupId={groupId} deviceId={search.device} onChoose={(device) => set({ device })} />
-      <Checkbox label="With groups below" checked={!search.own} onChange={(event) => set({ own: event.target.checked ? undefined : true })} />
     </div>
   );
 }
@@ -117,7 +116,7 @@ function columnsOf({ find, mayRead, nameOf, hasGroups, isHistory, actionOf }: Co
     },
     {
       id: "what",
-      head: "What it says",
+      head: "Alarm",
       width: "minmax(240px, 3fr)",
       card: "wide",
       cell: (alarm) => (
@@ -127,7 +126,7 @@ function columnsOf({ find, mayRead, nameOf, hasGroups, isHistory, actionOf }: Co
           </span>
           <span className="ink-2" title={alarm.notificationName}>
             {alarm.notificationName}
-            {alarm.isNotificationDisabled && " (disabled: nobody looks whether it is resolved)"}
+            {alarm.isNotificationDisabled && " (disabled: it is not watched, so it will not resolve)"}
           </span>
         </div>
       ),
@@ -194,6 +193,8 @@ function AlarmList({ groupId, tab, search, set }: { groupId: string; tab: AlarmT
     setAcknowledged(chosen);
   };
   useShortcuts(mayAcknowledge && tab === "open" ? [{ key: "a", label: "Acknowledge the selected alarms, or that of this row", run: acknowledgeFocused }] : []);
+  const acknowledgeWords = selected.length === 1 ? "Acknowledge the selected alarm" : `Acknowledge ${selected.length.toLocaleString("en")} alarms`;
+  usePageActions(selected.length > 0 ? [{ id: "acknowledge-alarms", label: acknowledgeWords, run: () => setAcknowledged(selected) }] : []);
   const columns = columnsOf({
     find,
     mayRead,
@@ -233,7 +234,7 @@ function AlarmList({ groupId, tab, search, set }: { groupId: string; tab: AlarmT
             <Empty
               text={
                 tab === "open"
-                  ? "Nothing is wrong now, as far as the notifications of this group say it."
+                  ? "No alarm is open. Alarms are raised by the notifications of this group."
                   : `No alarm was raised in this range (${rangeLabel(range, zone)}).`
               }
               curl={`curl -H "Authorization: Bearer $TOKEN" \\
@@ -293,6 +294,7 @@ function Alarms() {
   const tab = search.tab ?? "open";
   const mayCreate = useMay(groupId, "POST /alarm/silence");
   const [isSilencing, setSilencing] = useState(false);
+  usePageActions(mayCreate ? [{ id: "silence", label: "Silence alarms", run: () => setSilencing(true) }] : []);
   return (
     <>
       <PageHeader title="Alarms" above={group.data?.name} actions={mayCreate && <Button onClick={() => setSilencing(true)}>Silence…</Button>} />

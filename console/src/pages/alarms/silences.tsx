@@ -1,4 +1,4 @@
-// For which alarms nobody is told at the moment, until when, and what was held back.
+// For which alarms nobody is notified at the moment, until when, and what was held back.
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { refreshAlarms } from "~/alarms/queries";
 import { api, read, type Schemas } from "~/api/client";
@@ -83,7 +83,7 @@ export function Silences({ groupId, subgroups, onCreate }: { groupId: string; su
       {(silences) =>
         silences.length === 0 ? (
           <Empty
-            text="Nothing is silenced. During maintenance a silence keeps messages about alarms back, and the alarms are recorded."
+            text="Nothing is silenced. During maintenance a silence holds alerts back, while alarms are still recorded."
             action={onCreate && <Button onClick={onCreate}>Silence this group</Button>}
             curl={`curl -H "Authorization: Bearer $TOKEN" \\
   "${SERVICE_URL}/group/silences?groupId=${groupId}&subgroups=true"`}

@@ -11,7 +11,6 @@ import { Typed } from "~/pages/devices/device-filters";
 import { present } from "~/pages/messages/queries";
 import { rangeLabel } from "~/time";
 import { download } from "~/ui/export";
-import { Checkbox } from "~/ui/field";
 import { Menu } from "~/ui/menu";
 import { PageHeader } from "~/ui/page";
 import { differencesOf } from "~/ui/diff-data";
@@ -67,9 +66,8 @@ function Filters({ search, set, entries }: { search: AuditSearch; set: Set; entr
           </option>
         ))}
       </select>
-      <Typed className="audit-id" label="Id of a thing" value={search.thing} onType={(thing) => set({ thing }, true)} />
+      <Typed className="audit-id" label="Id of an object" value={search.thing} onType={(thing) => set({ thing }, true)} />
       <Typed className="audit-id" label="Request id" value={search.request} onType={(request) => set({ request }, true)} />
-      <Checkbox label="With groups below" checked={search.below ?? false} onChange={(event) => set({ below: event.target.checked || undefined })} />
     </div>
   );
 }
@@ -112,7 +110,7 @@ function useColumns(): Column<AuditEntry>[] {
 function Entries({ groupId, search, set }: { groupId: string; search: AuditSearch; set: Set }) {
   const zone = useZone();
   const { range } = useRange();
-  const filter = useMemo(() => filterOf(search), [search.who, search.thing, search.action, search.request, search.below]);
+  const filter = useMemo(() => filterOf(search), [search.who, search.thing, search.action, search.request, search.own]);
   const query = useInfiniteQuery(auditQuery(groupId, filter, range));
   const columns = useColumns();
   const entries = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);

@@ -5,7 +5,8 @@ export interface AuditSearch {
   thing?: string | undefined;
   action?: string | undefined;
   request?: string | undefined;
-  below?: true | undefined;
+  // Only of the group itself.
+  own?: true | undefined;
   // The entry that is open.
   entry?: string | undefined;
 }
@@ -16,7 +17,7 @@ export function auditSearch(search: RawSearch): AuditSearch {
     thing: textParam(search, "thing"),
     action: textParam(search, "action"),
     request: textParam(search, "request"),
-    below: flagParam(search, "below") ? true : undefined,
+    own: flagParam(search, "own") ? true : undefined,
     entry: textParam(search, "entry"),
   };
 }
@@ -30,5 +31,5 @@ export interface AuditFilter {
 }
 
 export function filterOf(search: AuditSearch): AuditFilter {
-  return { actorId: search.who, objectId: search.thing, action: search.action, requestId: search.request, subgroups: search.below };
+  return { actorId: search.who, objectId: search.thing, action: search.action, requestId: search.request, subgroups: search.own ? undefined : true };
 }

@@ -7,6 +7,9 @@ import { api, read, type Schemas } from "~/api/client";
 import { mayCall, useRights } from "~/api/may";
 import { groupQuery, queryClient } from "~/api/queries";
 import { SERVICE_URL } from "~/base-path";
+import { GroupName } from "~/frame/group-name";
+import { useScope } from "~/frame/page-state";
+import { usePageActions } from "~/ui/actions";
 import { Button } from "~/ui/button";
 import { CopyButton, IdText } from "~/ui/copy";
 import { Dialog } from "~/ui/dialog";
@@ -28,7 +31,7 @@ const LIMIT = 200;
 const DEFAULT = "The default role of the group";
 type Role = Schemas["Role"];
 
-const refresh = (groupId: string) => queryClient.invalidateQueries({ queryKey: ["app-clients", groupId] });
+const refresh = () => queryClient.invalidateQueries({ queryKey: ["app-clients"] });
 
 function RoleSelect({ roles, value, error, onChoose }: { roles: readonly Role[]; value: string; error?: string | undefined; onChoose: (roleId: string) => void }) {
   return (
@@ -63,7 +66,7 @@ function NewClient({
     const expiration = momentOf(expires);
     const body = { groupId, name, ...(description && { description }), ...(roleId && { roleId }), ...(expiration !== null && { expiration: Math.floor(expiration / 1_000) }) };
     const client = await read(api.POST("/appClient", { body }));
-    await refresh(groupId);
+    await refresh();
     onCreated(client);
   };
   return (
@@ -123,7 +126,7 @@ function Rename({ client, onClose }: { client: AppClient; onClose: () => void })
   const submission = useSubmission(["newName"]);
   const rename = async () => {
     await read(api.PUT("/appClient", { body: { groupId: client.groupId, name: client.name, newName: name, ifUpdatedAt: client.updatedAt } }));
-    await refresh(client.groupId);
+    await refresh();
     onClose();
   };
   return (
@@ -141,7 +144,7 @@ function ChangeRole({ client, roles, onClose }: { client: AppClient; roles: read
   const change = async () => {
     const body = { groupId: client.groupId, name: client.name, newName: client.name, roleId, ifUpdatedAt: client.updatedAt };
     await read(api.PUT("/appClient", { body }));
-    await refresh(client.groupId);
+    await refresh();
     onClose();
   };
   return (
@@ -160,10 +163,11 @@ export function AppClientsPage() {
   const now = useNow();
   const roles = useQuery(rolesQuery).data?.items ?? [];
   const mine = grantable(roles, rights);
+  const { withBelow } = useScope();
   const clients = useInfiniteQuery({
-    queryKey: ["app-clients", groupId],
+    queryKey: ["app-clients", groupId, withBelow],
     queryFn: ({ signal, pageParam }) =>
-      read(api.GET("/group/appClients", { params: { query: { groupId, limit: LIMIT, ...(pageParam && { nextToken: pageParam }) } }, signal })),
+      read(api.GET("/group/appClients", { params: { query: { groupId, subgroups: withBelow, limit: LIMIT, ...(pageParam && { nextToken: pageParam }) } }, signal })),
     initialPageParam: "",
     getNextPageParam: (page) => page.nextToken ?? undefined,
   });
@@ -178,8 +182,8 @@ export function AppClientsPage() {
       `Deleting ${client.name}; its tokens end with it.`,
       async () => {
         // The parameter `name` carries the id of the group.
-        await read(api.DELETE("/appClient", { params: { query: { name: groupId, appClientId: client.appClientId } } }));
-        await refresh(groupId);
+        await read(api.DELETE("/appClient", { params: { query: { name: client.groupId, appClientId: client.appClientId } } }));
+        await refresh();
       },
       () => setHidden((known) => new Set([...known].filter((each) => each !== client.appClientId))),
     );
@@ -189,6 +193,7 @@ export function AppClientsPage() {
       New app client
     </Button>
   );
+  usePageActions(mayCall(rights, "POST /appClient") ? [{ id: "new-client", label: "New app client", run: () => setCreating(true) }] : []);
   const shown = clients.data?.pages.flatMap((page) => page.items).filter((each) => !hidden.has(each.appClientId)) ?? [];
   return (
     <>
@@ -227,6 +232,11 @@ export function AppClientsPage() {
                         <td>
                           <strong>{client.name}</strong>
                           {client.description && <div className="ink-2">{client.description}</div>}
+                          {client.groupId !== groupId && (
+                            <div className="ink-2">
+                              of <GroupName groupId={client.groupId} />
+                            </div>
+                          )}
                         </td>
                         <td data-label="Role">
                           {client.roleId ? (roles.find((role) => role.id === client.roleId)?.name ?? client.roleId) : <span className="ink-2">default</span>}

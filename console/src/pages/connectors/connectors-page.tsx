@@ -4,6 +4,8 @@ import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { mayCall, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { SERVICE_URL } from "~/base-path";
+import { GroupName } from "~/frame/group-name";
+import { useScope } from "~/frame/page-state";
 import { useDeviceNames } from "~/pages/devices/device-picker";
 import { Button } from "~/ui/button";
 import { useShortcuts } from "~/ui/keys";
@@ -117,7 +119,7 @@ function RowSwitch({ connector }: { connector: Connector }) {
   );
 }
 
-function useColumns(groupId: string, groupName: string): Column<Connector>[] {
+function useColumns(groupId: string, groupName: string, hasGroups: boolean): Column<Connector>[] {
   const rights = useRights(groupId);
   const mayWrite = mayCall(rights, "PUT /connector");
   return useMemo(() => {
@@ -129,14 +131,14 @@ function useColumns(groupId: string, groupName: string): Column<Connector>[] {
         card: "title",
         cell: (row) => (
           <>
-            <Link to="/g/$groupId/connectors/$connectorId" params={{ groupId, connectorId: row.id }} className="row-name">
+            <Link to="/g/$groupId/connectors/$connectorId" params={{ groupId: row.groupId, connectorId: row.id }} className="row-name">
               {nameOr(row.name, row.id)}
             </Link>
             <span className="row-type">{row.type}</span>
           </>
         ),
       },
-      { id: "scope", head: "Filter", width: "minmax(160px, 1.8fr)", card: "wide", cell: (row) => <Scope connector={row} groupName={groupName} /> },
+      { id: "scope", head: "Filter", width: "minmax(160px, 1.8fr)", card: "wide", cell: (row) => <Scope connector={row} groupName={row.groupId === groupId ? groupName : "its group"} /> },
       { id: "day", head: "24 h", width: "104px", cell: (row) => <DaySparkline connector={row} /> },
       { id: "delivered", head: "Delivered", width: "72px", align: "end", card: "line", cell: (row) => <Delivered connector={row} /> },
       { id: "p95", head: "p95", width: "60px", align: "end", cell: (row) => <P95 connector={row} /> },
@@ -144,9 +146,10 @@ function useColumns(groupId: string, groupName: string): Column<Connector>[] {
       { id: "dead", head: "Dead letters", width: "92px", align: "end", cell: (row) => <DeadLetters connector={row} /> },
       { id: "state", head: "State", width: "172px", card: "line", cell: (row) => <StatePill connector={row} /> },
     ];
+    if (hasGroups) columns.splice(1, 0, { id: "group", head: "Group", width: "minmax(80px, 0.7fr)", card: "line", cell: (row) => <GroupName groupId={row.groupId} /> });
     if (mayWrite) columns.push({ id: "switch", head: "On", width: "44px", card: "line", cell: (row) => <RowSwitch connector={row} /> });
     return columns;
-  }, [groupId, groupName, mayWrite]);
+  }, [groupId, groupName, mayWrite, hasGroups]);
 }
 
 export function ConnectorsPage() {
@@ -155,8 +158,10 @@ export function ConnectorsPage() {
   const navigate = useNavigate();
   const rights = useRights(groupId);
   const group = useQuery(groupQuery(groupId));
-  const query = useQuery(connectorsQuery(groupId));
-  const columns = useColumns(groupId, group.data?.name ?? "this group");
+  const { withBelow } = useScope();
+  const query = useQuery(connectorsQuery(groupId, withBelow));
+  const hasGroups = query.data?.some((each) => each.groupId !== groupId) ?? false;
+  const columns = useColumns(groupId, group.data?.name ?? "this group", hasGroups);
   const mayCreate = mayCall(rights, "POST /connector");
   const setQ = (text: string) => void navigate({ to: ".", search: (before: object) => ({ ...before, q: text || undefined }), replace: true } as never);
   const create = () => void navigate({ to: "/g/$groupId/connectors/new", params: { groupId } });
@@ -201,7 +206,7 @@ export function ConnectorsPage() {
               q={q ?? ""}
               onQ={setQ}
               rowHeight={56}
-              onOpen={(row) => void navigate({ to: "/g/$groupId/connectors/$connectorId", params: { groupId, connectorId: row.id } })}
+              onOpen={(row) => void navigate({ to: "/g/$groupId/connectors/$connectorId", params: { groupId: row.groupId, connectorId: row.id } })}
             />
           );
         }}

@@ -14,7 +14,7 @@ import { showToast } from "~/ui/toast";
 import { nameOr } from "~/ui/name";
 import { totalsOf } from "./health";
 import { metricsQuery, type Connector } from "./queries";
-import { seconds } from "./params";
+import { secondsWords } from "~/seconds";
 import { ReplayProgress, replaysQuery } from "./replays";
 import { estimateWords } from "./replay-words";
 
@@ -103,7 +103,7 @@ export function DeliveriesCard({ connector, span, onSpan }: { connector: Connect
   const query = useQuery(metricsQuery(connector.groupId, connector.id, range));
   const mayReplay = useMay(connector.groupId, "POST /connector/replay");
   return (
-    <Card title="Deliveries" note={query.data ? `per ${seconds(query.data.spans.timeSpan)}${mayReplay ? "; drag over a span to replay it" : ""}` : undefined}>
+    <Card title="Deliveries" note={query.data ? `per ${secondsWords(query.data.spans.timeSpan)}${mayReplay ? "; drag over a span to replay it" : ""}` : undefined}>
       <QueryView query={query} skeletonRows={4} operation="GET /connector/metrics" groupId={connector.groupId}>
         {({ spans }) => (
           <>
@@ -154,7 +154,7 @@ export function ResponseTimeCard({ connector }: { connector: Connector }) {
                 ["median", ms ? duration(ms.p50) : "–"],
                 ["95 of 100", ms ? duration(ms.p95) : "–"],
                 ["slowest", ms ? duration(ms.max) : "–"],
-                ["attempts per message", totals.attemptsPerMessage === null ? "–" : totals.attemptsPerMessage.toFixed(2)],
+                ["attempts per delivery", totals.attemptsPerMessage === null ? "–" : totals.attemptsPerMessage.toFixed(2)],
               ]}
             />
           );

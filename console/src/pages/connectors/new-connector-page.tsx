@@ -6,6 +6,7 @@ import { useMay, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { useDeviceNames } from "~/pages/devices/device-picker";
 import { Button } from "~/ui/button";
+import { useUnsaved } from "~/ui/drafts";
 import { MoreFields, TextArea, fieldError, fieldErrors } from "~/ui/field";
 import { Card, PageHeader } from "~/ui/page";
 import { ErrorState, QueryView } from "~/ui/state";
@@ -99,8 +100,11 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
   });
   const saveProblem = save.error instanceof ApiProblem ? save.error : null;
   const problem = saveProblem ?? (isFilled ? preview.problem : null);
+  const [isTyped, setTyped] = useState(false);
+  useUnsaved(isTyped && !save.isPending && !save.isSuccess);
   const onChange = (change: Partial<ConnectorForm>) => {
     save.reset();
+    setTyped(true);
     setForm((before) => ({ ...before, ...change }));
   };
   const props = { form, fields, problem, refusal: saveProblem, onChange };

@@ -14,14 +14,14 @@ export const CONNECTORS_MAX = 2_000;
 const HOUR_MS = 3_600_000;
 const MINUTES_READ_MAX = 10_080;
 
-export function connectorsQuery(groupId: string) {
+export function connectorsQuery(groupId: string, subgroups = false) {
   return queryOptions({
-    queryKey: ["connectors", groupId],
+    queryKey: ["connectors", groupId, subgroups],
     queryFn: async ({ signal }) => {
       const found: Connector[] = [];
       let nextToken: string | undefined;
       do {
-        const query = { groupId, limit: PAGE, ...(nextToken ? { nextToken } : {}) };
+        const query = { groupId, subgroups, limit: PAGE, ...(nextToken ? { nextToken } : {}) };
         const page = await read(api.GET("/connector/connectors", { params: { query }, signal }));
         found.push(...page.test);
         nextToken = page.nextToken ?? undefined;
@@ -117,10 +117,11 @@ export const connectorTypesQuery = queryOptions({
 
 export function refreshConnector(client: QueryClient, changed: Connector): void {
   client.setQueryData(["connector", changed.groupId, changed.id], changed);
-  client.setQueryData(["connectors", changed.groupId], (before: Connector[] | undefined) =>
+  // In the list of its group, and in those of groups above.
+  client.setQueriesData({ queryKey: ["connectors"] }, (before: Connector[] | undefined) =>
     before?.map((each) => (each.id === changed.id ? changed : each)),
   );
   // A list that lacks what was created meanwhile is loaded when it is shown: new data made it look fresh.
-  void client.invalidateQueries({ queryKey: ["connectors", changed.groupId], refetchType: "none" });
+  void client.invalidateQueries({ queryKey: ["connectors"], refetchType: "none" });
   void client.invalidateQueries({ queryKey: ["connector-health", changed.groupId, changed.id] });
 }

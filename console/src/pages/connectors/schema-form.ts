@@ -37,7 +37,7 @@ const LABELS: Readonly<Record<string, string>> = {
   previousSecret: "Previous signing secret",
   previousSecretUntil: "Previous signing secret ends",
   storeResponses: "Keep responses of",
-  batch: "Messages per request",
+  batch: "Records per request",
   template: "Template",
   "proxy.url": "Proxy",
   "proxy.username": "Proxy user name",

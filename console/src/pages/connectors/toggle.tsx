@@ -7,14 +7,14 @@ import { nameOr } from "~/ui/name";
 import { refreshConnector, type Connector } from "./queries";
 
 export const DISABLED_MEANS =
-  "While it is disabled, no messages are created and queued ones wait. A replay fetches what arrived meanwhile.";
+  "While it is disabled, no deliveries are created and queued ones wait. A replay fetches what arrived meanwhile.";
 
 export function useToggle(connector: Connector) {
   const client = useQueryClient();
   const put = (enabled: boolean) =>
     read(api.PUT("/connector", { body: { groupId: connector.groupId, connectorId: connector.id, enabled } }));
   const failed = (error: Error) => {
-    void client.invalidateQueries({ queryKey: ["connectors", connector.groupId] });
+    void client.invalidateQueries({ queryKey: ["connectors"] });
     void client.invalidateQueries({ queryKey: ["connector", connector.groupId, connector.id] });
     showToast(error.message, { tone: "bad" });
   };

@@ -149,7 +149,7 @@ function DeleteButton({ contact, users }: { contact: ContactPoint; users: readon
   };
   const names = users.map((each) => each.name).join(", ");
   return (
-    <Button look="danger" onClick={remove} disabledReason={names ? `It is used by ${names}; take it out there first.` : undefined}>
+    <Button look="danger" onClick={remove} disabledReason={names ? `It is used by ${names}; remove it there first.` : undefined}>
       Delete
     </Button>
   );

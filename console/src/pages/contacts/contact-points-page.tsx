@@ -2,21 +2,16 @@
 import { useMemo } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
-import { mayCall, useRights } from "~/api/may";
-import { groupQuery } from "~/api/queries";
 import { SERVICE_URL } from "~/base-path";
-import { GroupName } from "~/pages/devices/devices-page";
+import { GroupName } from "~/frame/group-name";
+import { useScope } from "~/frame/page-state";
 import { notificationsQuery } from "~/pages/notifications/queries";
-import { Button } from "~/ui/button";
-import { PageHeader } from "~/ui/page";
+import { ListPage } from "~/ui/list-page";
 import { Pill } from "~/ui/pill";
-import { SearchedList } from "~/ui/searched-list";
-import { Empty, QueryView } from "~/ui/state";
 import type { Column } from "~/ui/table";
 import { TimeText } from "~/ui/time-text";
-import { Locked } from "~/ui/why";
 import { nameOr } from "~/ui/name";
-import { contactPointTypesQuery, contactPointsQuery, useContactPoints, type ContactPoint } from "./queries";
+import { contactPointTypesQuery, contactPointsBelowQuery, contactPointsQuery, useContactPoints, type ContactPoint } from "./queries";
 import { contactWords, usersOf, type User } from "./words";
 import "~/pages/connectors/connectors.css";
 
@@ -93,66 +88,48 @@ function useColumns(groupId: string): Column<ContactPoint>[] {
   }, [groupId, types, usersFor, nameOf]);
 }
 
+// Each once: those of the group are in both.
+function merged(usable: readonly ContactPoint[], below: readonly ContactPoint[]): readonly ContactPoint[] {
+  const known = new Set(usable.map((each) => each.id));
+  return [...usable, ...below.filter((each) => !known.has(each.id))];
+}
+
 export function ContactPointsPage() {
   const { groupId } = route.useParams();
   const { q } = route.useSearch();
   const navigate = useNavigate();
-  const setSearch = route.useNavigate();
-  const rights = useRights(groupId);
-  const group = useQuery(groupQuery(groupId));
-  const query = useQuery(contactPointsQuery(groupId));
+  const { withBelow } = useScope();
+  const below = useQuery({ ...contactPointsBelowQuery(groupId), enabled: withBelow }).data;
   const columns = useColumns(groupId);
   const { nameOf } = useContactPoints(groupId);
-  const mayCreate = mayCall(rights, "POST /contactPoint");
-  const setQ = (text: string) => void setSearch({ search: (before) => ({ ...before, q: text || undefined }), replace: true });
-  const create = () => void navigate({ to: "/g/$groupId/contact-points/new", params: { groupId } });
   const open = (row: ContactPoint) => {
     if (row.params) void navigate({ to: "/g/$groupId/contact-points/$contactPointId", params: { groupId: row.groupId, contactPointId: row.id } });
   };
   return (
-    <>
-      <PageHeader
-        title="Contact points"
-        above={group.data?.name}
-        actions={
-          rights.isKnown &&
-          (mayCreate ? (
-            <Button look="primary" onClick={create}>
-              New contact point
-            </Button>
-          ) : (
-            <Locked label="New contact point" operation="POST /contactPoint" groupId={groupId} />
-          ))
-        }
-      />
-      <QueryView query={query} operation="GET /group/contactPoints" groupId={groupId} noun="group">
-        {(all) => {
-          if (all.length === 0)
-            return (
-              <Empty
-                text="A contact point is recipients with a name, such as Technicians, which several notifications use. A rota stands for whoever is on call at that time."
-                action={mayCreate && <Button writes onClick={create}>Create the first contact point</Button>}
-                curl={`curl -H "Authorization: Bearer $TOKEN" \\
+    <ListPage
+      groupId={groupId}
+      title="Contact points"
+      query={useQuery(contactPointsQuery(groupId))}
+      rows={(usable) => (withBelow ? merged(usable, below ?? []) : usable)}
+      readOperation="GET /group/contactPoints"
+      createOperation="POST /contactPoint"
+      newPage="/g/$groupId/contact-points/new"
+      newLabel="New contact point"
+      empty={{
+        text: "A contact point is recipients with a name, such as Technicians, which several notifications use. A rota stands for whoever is on call at that time.",
+        create: "Create the first contact point",
+        curl: `curl -H "Authorization: Bearer $TOKEN" \\
   -H "Content-Type: application/json" \\
   -d '{"groupId":"${groupId}","name":"Technicians","type":"webhook","params":"{\\"url\\":\\"https://example.com/alarm\\"}"}' \\
-  "${SERVICE_URL}/contactPoint"`}
-              />
-            );
-          return (
-            <SearchedList
-              all={all}
-              nouns={["contact point", "contact points"]}
-              columns={columns}
-              textOf={(each) => `${each.name ?? ""} ${each.type} ${contactWords(each, nameOf)}`}
-              placeholder="Name, type or recipient"
-              q={q ?? ""}
-              onQ={setQ}
-              rowHeight={40}
-              onOpen={open}
-            />
-          );
-        }}
-      </QueryView>
-    </>
+  "${SERVICE_URL}/contactPoint"`,
+      }}
+      nouns={["contact point", "contact points"]}
+      columns={columns}
+      textOf={(each) => `${each.name ?? ""} ${each.type} ${contactWords(each, nameOf)}`}
+      placeholder="Name, type or recipient"
+      q={q}
+      rowHeight={40}
+      onOpen={open}
+    />
   );
 }

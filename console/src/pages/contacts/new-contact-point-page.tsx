@@ -1,18 +1,13 @@
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
-import { ApiProblem, api, read, type Schemas } from "~/api/client";
-import { useMay, useRights } from "~/api/may";
-import { groupQuery } from "~/api/queries";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { api, read, type Schemas } from "~/api/client";
+import { useRights } from "~/api/may";
 import { useZone } from "~/frame/page-state";
 import { fieldsOf } from "~/pages/connectors/schema-form";
 import { TypeChoice } from "~/pages/notifications/type-choice";
-import { Button } from "~/ui/button";
-import { sendByKeys } from "~/ui/keys";
-import { PageHeader } from "~/ui/page";
-import { ErrorState, QueryView } from "~/ui/state";
+import { NewForm, NewPage, problemOf, useNewDraft } from "~/ui/new-form";
 import { showToast } from "~/ui/toast";
-import { Locked } from "~/ui/why";
 import { ContactPointFields } from "./contact-fields";
 import { bodyOf, emptyForm, isComplete } from "./form";
 import { contactPointTypesQuery, refreshContactPoint } from "./queries";
@@ -27,7 +22,7 @@ function NewFields({ groupId, type, expectedParameters }: { groupId: string } & 
   const client = useQueryClient();
   const zone = useZone() || Intl.DateTimeFormat().resolvedOptions().timeZone;
   const fields = useMemo(() => fieldsOf(expectedParameters), [expectedParameters]);
-  const [form, setForm] = useState(() => emptyForm(zone));
+  const { form, isChanged, change } = useNewDraft(() => emptyForm(zone));
   const save = useMutation({
     mutationFn: () => read(api.POST("/contactPoint", { body: { groupId, type, ...bodyOf(form, type, fields) } })),
     onSuccess: (created) => {
@@ -36,30 +31,11 @@ function NewFields({ groupId, type, expectedParameters }: { groupId: string } & 
       void navigate({ to: "/g/$groupId/contact-points/$contactPointId", params: { groupId, contactPointId: created.id } });
     },
   });
-  const problem = save.error instanceof ApiProblem ? save.error : null;
-  const missing = isComplete(form, type, fields);
+  const problem = problemOf(save);
   return (
-    <form
-      className="edit-form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (!save.isPending && !missing) save.mutate();
-      }}
-      onKeyDown={sendByKeys}
-    >
-      <ContactPointFields groupId={groupId} type={type} form={form} fields={fields} problem={problem} onChange={(change) => setForm((before) => ({ ...before, ...change }))} />
-      {save.error && !(problem && problem.fields.length > 0) && <ErrorState error={save.error} />}
-      <div className="form-actions edit-actions">
-        <Button look="primary" type="submit" disabledReason={missing} disabled={save.isPending}>
-          Save
-        </Button>
-        {problem && problem.fields.length > 0 && (
-          <span className="field-error" role="alert">
-            {problem.fields.length === 1 ? "One field is wrong." : `${problem.fields.length} fields are wrong.`} Nothing is saved.
-          </span>
-        )}
-      </div>
-    </form>
+    <NewForm save={save} isChanged={isChanged} missing={isComplete(form, type, fields)}>
+      <ContactPointFields groupId={groupId} type={type} form={form} fields={fields} problem={problem} onChange={change} />
+    </NewForm>
   );
 }
 
@@ -67,46 +43,26 @@ export function NewContactPointPage() {
   const { groupId } = route.useParams();
   const { type } = route.useSearch();
   const setSearch = route.useNavigate();
-  const rights = useRights(groupId);
-  const mayCreate = useMay(groupId, "POST /contactPoint");
-  const group = useQuery(groupQuery(groupId));
-  const types = useQuery(contactPointTypesQuery);
+  const { isOperator } = useRights(groupId);
   return (
-    <>
-      <PageHeader
-        title="New contact point"
-        above={
+    <NewPage groupId={groupId} title="New contact point" list={{ to: "/g/$groupId/contact-points", label: "Contact points" }} operation="POST /contactPoint" query={useQuery(contactPointTypesQuery)}>
+      {(types) => {
+        const chosen = types.find((each) => each.type === type && !each.unavailable);
+        return (
           <>
-            {group.data?.name} /{" "}
-            <Link to="/g/$groupId/contact-points" params={{ groupId }}>
-              Contact points
-            </Link>
+            <TypeChoice
+              title="How does it reach them?"
+              label="Type of contact point"
+              types={types}
+              hints={CONTACT_TYPE_HINTS}
+              chosen={chosen?.type}
+              isOperator={isOperator}
+              onChoose={(next) => void setSearch({ search: (before) => ({ ...before, type: next }) })}
+            />
+            {chosen && <NewFields key={chosen.type} groupId={groupId} type={chosen.type} expectedParameters={chosen.expectedParameters} />}
           </>
-        }
-      />
-      {rights.isKnown && !mayCreate ? (
-        <Locked label="New contact point" operation="POST /contactPoint" groupId={groupId} />
-      ) : (
-        <QueryView query={types} skeletonRows={3}>
-          {(all) => {
-            const chosen = all.find((each) => each.type === type && !each.unavailable);
-            return (
-              <>
-                <TypeChoice
-                  title="How does it reach them?"
-                  label="Type of contact point"
-                  types={all}
-                  hints={CONTACT_TYPE_HINTS}
-                  chosen={chosen?.type}
-                  isOperator={rights.isOperator}
-                  onChoose={(next) => void setSearch({ search: (before) => ({ ...before, type: next }) })}
-                />
-                {chosen && <NewFields key={chosen.type} groupId={groupId} type={chosen.type} expectedParameters={chosen.expectedParameters} />}
-              </>
-            );
-          }}
-        </QueryView>
-      )}
-    </>
+        );
+      }}
+    </NewPage>
   );
 }

@@ -18,6 +18,15 @@ export function contactPointsQuery(groupId: string) {
   });
 }
 
+// Those of the groups below as well.
+export function contactPointsBelowQuery(groupId: string) {
+  return queryOptions({
+    queryKey: ["contact-points", groupId, "below"],
+    queryFn: async ({ signal }) => (await read(api.GET("/group/contactPoints", { params: { query: { groupId, subgroups: true, limit: PAGE_ITEMS } }, signal }))).items,
+    refetchInterval: 30_000,
+  });
+}
+
 export function contactPointQuery(groupId: string, contactPointId: string) {
   return queryOptions({
     queryKey: ["contact-point", groupId, contactPointId],

@@ -99,7 +99,7 @@ export function RotaFields({ groupId, form, problem, onChange }: Props) {
       <div className="rota-rest">
         <Select
           label="While nobody is on call"
-          hint="So that no message goes nowhere."
+          hint="So that every alert reaches somebody."
           options={withChosen(options, form.fallback)}
           value={form.fallback}
           error={fieldError(problem, "params.fallback")}
@@ -107,7 +107,7 @@ export function RotaFields({ groupId, form, problem, onChange }: Props) {
         />
         <Select
           label="Time zone"
-          hint="Whose clocks the times are meant by."
+          hint="The time zone of the shifts."
           options={[...new Set(["UTC", form.timezone, ...zones])].map((each) => [each, each] as const)}
           value={form.timezone}
           error={fieldError(problem, "params.timezone")}

@@ -62,7 +62,7 @@ export function TestOutcome({ test }: { test: ContactPointTest }) {
   if (test.queued === 0) return <Card title="Test">There are no recipients: nothing was sent.</Card>;
   return (
     <Card title="Test">
-      <p>{test.queued === 1 ? "One test message is on its way." : `${test.queued} test messages are on their way.`}</p>
+      <p>{test.queued === 1 ? "One test is on its way." : `${test.queued} tests are on their way.`}</p>
       <ul className="test-outcome">
         {members.map(([id, before], index) => {
           const now = found[index]?.data;

@@ -1,25 +1,28 @@
 // The configuration that the device should have and where each value is from; what it reports
-// instead; and the text of its own, which is written here.
+// instead; and its own, which is written here.
+import { useMemo } from "react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { api, read, type Schemas } from "~/api/client";
 import { useMay } from "~/api/may";
 import { fetchNewest } from "~/api/queries";
 import { GroupName } from "~/pages/devices/devices-page";
+import { deviceTypesQuery } from "~/pages/devices/queries";
+import { configurationOf, formOf, knownValues, mistakeIn, parseObject, type ConfigurationForm, type KnownValue } from "~/ui/configuration";
+import { ConfigurationFacts, ConfigurationFields, valueWords } from "~/ui/configuration-fields";
 import { EditForm, useEdit } from "~/ui/edit";
-import { TextArea } from "~/ui/field";
 import { COMMAND } from "~/ui/keys";
 import { Card } from "~/ui/page";
 import { Pill } from "~/ui/pill";
-import { QueryView } from "~/ui/state";
+import { compareConfigurations } from "~/ui/policy-form";
+import { Loading, QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
-import { differing } from "~/ui/versions";
 import { valueAt } from "./numbers";
 import { configurationQuery, deviceQuery, type Device } from "./queries";
 
-export function ValueText({ value }: { value: unknown }) {
+export function ValueText({ path, value }: { path: string; value: unknown }) {
   if (value === undefined) return <span className="ink-3">nothing</span>;
-  return <code>{JSON.stringify(value)}</code>;
+  return <span title={JSON.stringify(value)}>{valueWords(path.slice(path.lastIndexOf("/") + 1), value)}</span>;
 }
 
 function Source({ value }: { value: Schemas["ConfigurationValue"] }) {
@@ -47,7 +50,7 @@ function Effective({ device }: { device: Device }) {
           const drift = new Map((found.drift ?? []).map((each) => [each.path, each]));
           return (
             <>
-              {!found.ownConfigurationMerged && <p className="stale">Its own configuration is no JSON object, so only policies count.</p>}
+              {!found.ownConfigurationMerged && <p className="stale">Its own configuration is not a JSON object, so only policies count.</p>}
               {drift.size > 0 && (
                 <p>
                   <Pill tone="warn">drifts</Pill> It reports another configuration than it should have.{" "}
@@ -78,7 +81,7 @@ function Effective({ device }: { device: Device }) {
                               <code>{each.path}</code>
                             </td>
                             <td data-label="Should be">
-                              <ValueText value={each.value} />
+                              <ValueText path={each.path} value={each.value} />
                             </td>
                             <td data-label="From">
                               <Source value={each} />
@@ -86,7 +89,7 @@ function Effective({ device }: { device: Device }) {
                             <td data-label="Reports">
                               {difference ? (
                                 <>
-                                  <Pill tone="warn">differs</Pill> <ValueText value={difference.reported} />
+                                  <Pill tone="warn">differs</Pill> <ValueText path={each.path} value={difference.reported} />
                                 </>
                               ) : (
                                 <span className="ink-3">{valueAt(found.reported, each.path) === undefined ? "not reported" : "the same"}</span>
@@ -107,15 +110,6 @@ function Effective({ device }: { device: Device }) {
   );
 }
 
-function jsonMistake(text: string): string | undefined {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    return parsed !== null && typeof parsed === "object" && !Array.isArray(parsed) ? undefined : "is no JSON object, so it is not merged with policies";
-  } catch (error) {
-    return `is no JSON: ${error instanceof Error ? error.message : String(error)}`;
-  }
-}
-
 function pretty(text: string | null | undefined): string {
   try {
     return JSON.stringify(JSON.parse(text ?? ""), null, 2);
@@ -124,40 +118,54 @@ function pretty(text: string | null | undefined): string {
   }
 }
 
-function Own({ device }: { device: Device }) {
+// A configuration may be any text; what is no JSON object stays as it was typed.
+function formOfText(text: string | null | undefined, known: readonly KnownValue[]): ConfigurationForm {
+  const found = parseObject(text);
+  return found ? formOf(found, known) : { values: {}, other: text ?? "" };
+}
+
+function isText({ values, other }: ConfigurationForm): boolean {
+  return Object.keys(values).length === 0 && other.trim() !== "" && parseObject(other) === null;
+}
+
+function textOf(form: ConfigurationForm): string {
+  return isText(form) ? form.other : JSON.stringify(configurationOf(form));
+}
+
+function Own({ device, known }: { device: Device; known: readonly KnownValue[] }) {
   const client = useQueryClient();
   const { deviceId } = device;
   const put = (configuration: string, groupId: string, { updatedAt }: Device) =>
     read(api.PUT("/device", { body: { deviceId, groupId, configuration, ifUpdatedAt: updatedAt } }));
   const edit = useEdit({
     stored: device,
-    formOf: (version) => ({ text: pretty(version.configuration) }),
+    formOf: (version) => formOfText(version.configuration, known),
     // In the group where it is known to be now: it may have been moved since the form was begun.
-    put: ({ text }, before) => put(text, device.groupId, before),
+    put: (form, before) => put(textOf(form), device.groupId, before),
     restore: ({ configuration }, before) => put(configuration ?? "", before.groupId, before),
     readNewest: () => fetchNewest(deviceQuery(deviceId)),
     onStored: (version) => {
       client.setQueryData(deviceQuery(deviceId).queryKey, version);
       void client.invalidateQueries({ queryKey: ["device-configuration", deviceId] });
     },
-    compare: (mine, theirs) => differing([{ label: "Configuration", mine: mine.text, theirs: theirs.text }]),
+    compare: compareConfigurations,
     savedText: (saved) => `Saved the configuration of ${saved.name}`,
     fields: ["configuration"],
   });
-  const { text } = edit.form;
+  return (
+    <EditForm edit={edit} reason={isText(edit.form) ? undefined : (mistakeIn(edit.form) ?? undefined)}>
+      <ConfigurationFields form={edit.form} known={known} jsonLabel="Configuration, as JSON" error={edit.submission.errorOf("configuration")} onChange={edit.change} />
+      {isText(edit.form) && <p className="stale">This is not a JSON object, so it is not merged with policies.</p>}
+    </EditForm>
+  );
+}
+
+function OwnCard({ device }: { device: Device }) {
+  const types = useQuery(deviceTypesQuery);
+  const known = useMemo(() => knownValues((types.data ?? []).filter((each) => each.name === device.type)), [types.data, device.type]);
   return (
     <Card title="Its own configuration" note={`${COMMAND} Enter saves`}>
-      <EditForm edit={edit}>
-        <TextArea
-          label="Configuration"
-          isCode
-          rows={Math.min(16, text.split("\n").length + 2)}
-          value={text}
-          hint={jsonMistake(text)}
-          error={edit.submission.errorOf("configuration")}
-          onChange={(event) => edit.change({ text: event.target.value })}
-        />
-      </EditForm>
+      {types.isPending ? <Loading rows={3} /> : <Own key={device.deviceId} device={device} known={known} />}
     </Card>
   );
 }
@@ -165,14 +173,15 @@ function Own({ device }: { device: Device }) {
 export function ConfigurationTab({ device }: { device: Device }) {
   const mayUpdate = useMay(device.groupId, "PUT /device");
   const information = pretty(device.information);
+  const own = parseObject(device.configuration);
   return (
     <>
       <Effective device={device} />
       {mayUpdate ? (
-        <Own key={device.deviceId} device={device} />
+        <OwnCard device={device} />
       ) : (
         <Card title="Its own configuration">
-          <pre>{pretty(device.configuration) || "{}"}</pre>
+          {own ? <ConfigurationFacts configuration={own} /> : <pre>{device.configuration || "{}"}</pre>}
         </Card>
       )}
       <Card title="Information" note="set by its network, read only">

@@ -6,6 +6,7 @@ import { formatTime, type Span } from "~/time";
 import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
 import { TextField, fieldError } from "~/ui/field";
+import { DialogForm } from "~/ui/form";
 import { Facts } from "~/ui/page";
 import { KIND_LABELS } from "~/ui/pill";
 import { ErrorState, QueryView } from "~/ui/state";
@@ -51,9 +52,9 @@ export function RenameDialog({ device, onChanged, onClose }: { device: Device; o
         </>
       }
     >
-      <form id={formId} className="form" onSubmit={submit}>
+      <DialogForm id={formId} isBusy={rename.isPending} onSubmit={submit}>
         <TextField label="Name" autoFocus value={name} error={error} onChange={(event) => setName(event.target.value)} />
-      </form>
+      </DialogForm>
       {rename.error && !error && <ErrorState error={rename.error} />}
     </Dialog>
   );
@@ -95,7 +96,7 @@ export function HardwareDialog({ device, onChanged, onClose }: { device: Device;
         For a new unit in the same place, or an original id that was wrong. The device keeps its records, rules and place; the old id can be used for another device. Queued downlinks are cancelled, and its
         frame counter and battery start over.
       </p>
-      <form id={formId} className="form" onSubmit={submit} noValidate>
+      <DialogForm id={formId} isBusy={replace.isPending} onSubmit={submit} noValidate>
         <NetworkField value={network} error={networkError} onChange={setNetwork} />
         <TextField
           label="Original id"
@@ -106,7 +107,7 @@ export function HardwareDialog({ device, onChanged, onClose }: { device: Device;
           error={idError}
           onChange={(event) => setOriginalId(event.target.value)}
         />
-      </form>
+      </DialogForm>
       {replace.error && !idError && !networkError && <ErrorState error={replace.error} />}
     </Dialog>
   );

@@ -1,4 +1,4 @@
-// Messages to the device: what was sent to it, what waits, and what can still be cancelled.
+// Downlinks of the device: what was sent to it, what waits, and what can still be cancelled.
 import { useId, useMemo, useState, type FormEvent } from "react";
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import { ApiProblem, api, read, type Schemas } from "~/api/client";
@@ -8,6 +8,7 @@ import { Button } from "~/ui/button";
 import { CopyButton } from "~/ui/copy";
 import { Dialog } from "~/ui/dialog";
 import { Checkbox, Select, TextArea, TextField, fieldError } from "~/ui/field";
+import { DialogForm } from "~/ui/form";
 import { Pill, type Tone } from "~/ui/pill";
 import { Empty, ErrorState, Loading } from "~/ui/state";
 import { Table, type Column } from "~/ui/table";
@@ -35,7 +36,7 @@ export function SendDialog({ device, onClose }: { device: Device; onClose: () =>
     mutationFn: (body: Schemas["DownlinkInput"]) => read(api.POST("/device/downlink", { body })),
     onSuccess: () => {
       void client.invalidateQueries({ queryKey: ["downlinks", device.deviceId] });
-      showToast(`Queued a message to ${device.name}`);
+      showToast(`Queued a downlink to ${device.name}`);
       onClose();
     },
   });
@@ -48,7 +49,7 @@ export function SendDialog({ device, onClose }: { device: Device; onClose: () =>
       try {
         content = { data: JSON.parse(draft.data) as Record<string, never> };
       } catch (error) {
-        return setMistake(`is no JSON: ${error instanceof Error ? error.message : String(error)}`);
+        return setMistake(`is not JSON: ${error instanceof Error ? error.message : String(error)}`);
       }
     send.mutate({
       deviceId: device.deviceId,
@@ -73,7 +74,7 @@ export function SendDialog({ device, onClose }: { device: Device; onClose: () =>
         </>
       }
     >
-      <form id={formId} className="form" onSubmit={submit}>
+      <DialogForm id={formId} isBusy={send.isPending} onSubmit={submit}>
         <Select
           label="As"
           options={[
@@ -104,7 +105,7 @@ export function SendDialog({ device, onClose }: { device: Device; onClose: () =>
         />
         <Select label="Expires after" options={EXPIRIES} value={draft.expiresIn} onChange={(event) => setDraft({ ...draft, expiresIn: event.target.value })} />
         <Checkbox label="The device must acknowledge it" checked={draft.confirmed} onChange={(event) => setDraft({ ...draft, confirmed: event.target.checked })} />
-      </form>
+      </DialogForm>
       {send.error && !named && <ErrorState error={send.error} />}
     </Dialog>
   );

@@ -57,7 +57,7 @@ function Value({ deviceId, item, days }: { deviceId: string; item: DeviceValue; 
       {item.class !== "state" && <ValueDay days={days} item={item} />}
       <div className="now-age">
         {item.isStale && (
-          <Pill tone="warn" title="The device should have reported since.">
+          <Pill tone="warn" title="The device should have reported again by now.">
             stale
           </Pill>
         )}

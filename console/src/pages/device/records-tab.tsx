@@ -99,7 +99,7 @@ export function RecordsTab({ device, search, set }: { device: Device; search: De
       )}
       {isSparse && (
         <p className="ink-2">
-          Looked at {looked.toLocaleString("en")} messages of the group.{" "}
+          Looked at {looked.toLocaleString("en")} records of the group.{" "}
           <Button onClick={() => void query.fetchNextPage()} disabledReason={query.isFetchingNextPage ? "Looking" : undefined}>
             Look further back
           </Button>

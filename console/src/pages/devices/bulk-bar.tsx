@@ -4,6 +4,7 @@ import { useRef, useState } from "react";
 import { useQueryClient } from "@tanstack/react-query";
 import type { Schemas } from "~/api/client";
 import { useMay } from "~/api/may";
+import { usePageActions } from "~/ui/actions";
 import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
 import type { SelectionState } from "~/ui/selection";
@@ -180,6 +181,14 @@ export function BulkBar(props: BarProps) {
       setLoading(false);
     }
   };
+  const whole = isAll ? (totalIsMore ? `${countOf(count)} or more` : `all ${countOf(count)}`) : countOf(count);
+  const offered: readonly (readonly [boolean, string, string, () => void])[] = [
+    [mayMove, "move-devices", `Move ${whole}…`, () => setDialog("move")],
+    [mayChange, "tag-devices", `Tag ${whole}…`, () => setDialog("tag")],
+    [mayChange, "type-devices", `Change the type of ${whole}…`, () => setDialog("type")],
+    [mayDelete, "delete-devices", `Delete ${whole}`, () => choose({ kind: "delete" })],
+  ];
+  usePageActions(count > 0 && !progress ? offered.flatMap(([may, id, label, run]) => (may ? [{ id, label, run }] : [])) : []);
   const exportChosen = () => (isAll ? setDialog("export") : exportSelected(chosen()));
   return (
     <>

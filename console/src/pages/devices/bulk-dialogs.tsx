@@ -6,6 +6,7 @@ import { GroupTree } from "~/frame/group-picker";
 import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
 import { Select, TextField } from "~/ui/field";
+import { DialogForm } from "~/ui/form";
 import { countOf, parseTags } from "./bulk";
 import type { BulkAction } from "./bulk-actions";
 import { deviceTypesQuery } from "./queries";
@@ -42,8 +43,8 @@ export function TagDialog({ count, devices, onChoose, onClose }: ActionDialogPro
         </>
       }
     >
-      <form id={formId} className="form" onSubmit={submit}>
-        <TextField label="Add tags" hint="With commas between them." value={added} onChange={(event) => setAdded(event.target.value)} autoFocus />
+      <DialogForm id={formId} isBusy={false} onSubmit={submit}>
+        <TextField label="Add tags" hint="Separated by commas." value={added} onChange={(event) => setAdded(event.target.value)} autoFocus />
         <TextField
           label="Remove tags"
           list={listId}
@@ -56,7 +57,7 @@ export function TagDialog({ count, devices, onChoose, onClose }: ActionDialogPro
             <option key={tag} value={tag} />
           ))}
         </datalist>
-      </form>
+      </DialogForm>
     </Dialog>
   );
 }
@@ -83,7 +84,7 @@ export function TypeDialog({ count, onChoose, onClose }: ActionDialogProps) {
         </>
       }
     >
-      <form id={formId} className="form" onSubmit={submit}>
+      <DialogForm id={formId} isBusy={false} onSubmit={submit}>
         <Select
           label="Type"
           hint="The configuration of each is reset to the default of that type."
@@ -91,7 +92,7 @@ export function TypeDialog({ count, onChoose, onClose }: ActionDialogProps) {
           value={type}
           onChange={(event) => setType(event.target.value)}
         />
-      </form>
+      </DialogForm>
     </Dialog>
   );
 }

@@ -1,6 +1,5 @@
 import { useEffect, useId, useRef, useState, type ReactNode } from "react";
 import { useQuery } from "@tanstack/react-query";
-import { Checkbox } from "~/ui/field";
 import { NETWORKS, deviceTypesQuery, type Device } from "./queries";
 import { BATTERY_CHOICES, SEEN_CHOICES, type DevicesSearch, type Seen } from "./search";
 
@@ -116,7 +115,7 @@ function named(known: readonly (readonly [string, string])[], current: string | 
 export function DeviceFilters({ search, set, rows, children }: { search: DevicesSearch; set: SetSearch; rows: readonly Device[]; children?: ReactNode }) {
   const types = useQuery(deviceTypesQuery);
   const [isOpen, setOpen] = useState(false);
-  const count = [search.type, search.network, search.tag, search.seen, search.battery, search.below, search.values, search.where].filter(Boolean).length;
+  const count = [search.type, search.network, search.tag, search.seen, search.battery, search.values, search.where].filter(Boolean).length;
   const typeOptions = (types.data ?? []).flatMap((each) => (each.name ? [[each.name, each.displayName ?? each.name] as const] : []));
   const networks = [...new Set([...NETWORKS, ...rows.slice(0, 1_000).map((device) => device.network)])];
   const tags = [...new Set(rows.slice(0, 1_000).flatMap((device) => device.tags ?? []))].sort();
@@ -150,7 +149,6 @@ export function DeviceFilters({ search, set, rows, children }: { search: Devices
           options={BATTERY_CHOICES.map((each) => [each, `Below ${each} %`] as const)}
           onChoose={(battery) => set({ battery: battery as DevicesSearch["battery"] })}
         />
-        <Checkbox label="With groups below" checked={search.below ?? false} onChange={(event) => set({ below: event.target.checked || undefined })} />
         {children}
       </div>
     </div>

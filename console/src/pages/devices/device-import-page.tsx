@@ -7,6 +7,7 @@ import { mayCall, useMay, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { stringifySearch } from "~/search";
 import { Button } from "~/ui/button";
+import { useUnsaved } from "~/ui/drafts";
 import { Checkbox, Select, TextArea } from "~/ui/field";
 import { PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
@@ -191,6 +192,7 @@ export function DeviceImportPage() {
   const plan = useMemo(() => planImport(text), [text]);
   const check = useCheck(groupId, plan, search);
   const { run, start, stop, reset } = useImport(groupId, plan, search);
+  useUnsaved(plan.lines.length > 0 && !(run?.isOver && run.error === null));
   const columns = useColumns(plan, check.states);
   const summary = summaryOf(check.states);
   const headErrors = check.states.get(1)?.errors ?? [];
@@ -255,8 +257,8 @@ export function DeviceImportPage() {
             onChange={(event) => void setSearch({ search: (before) => ({ ...before, type: event.target.value || undefined }), replace: true })}
           />
           <NetworkField
-            source="Where a line has none, its messages come from"
-            label="Network, where a line has none"
+            source="Network, where a line has none"
+            label="Name of the network"
             other="Another network"
             hint="None, if each line has one."
             value={search.network ?? ""}

@@ -6,11 +6,13 @@ import { Guarded } from "~/frame/guarded";
 import { useMay } from "~/api/may";
 import { groupQuery, overviewQuery } from "~/api/queries";
 import type { Schemas } from "~/api/client";
-import { useZone } from "~/frame/page-state";
+import { GroupName } from "~/frame/group-name";
+import { useScope, useZone } from "~/frame/page-state";
 import { byName, groupMeasurementsQuery, type GroupMeasurement } from "~/measurements/group-measurements";
 import { measurementLabel, valueText } from "~/measurements/values";
 import { SERVICE_URL } from "~/base-path";
 import { ShareButton } from "~/share/share-dialog";
+import { usePageActions } from "~/ui/actions";
 import { Button } from "~/ui/button";
 import { useShortcuts } from "~/ui/keys";
 import { nameOr } from "~/ui/name";
@@ -39,10 +41,7 @@ const LEFT_OUT = new Set(["originalId", "tags"]);
 
 type TimedValue = Schemas["TimedValue"];
 
-export function GroupName({ groupId }: { groupId: string }) {
-  const group = useQuery(groupQuery(groupId));
-  return <>{group.data?.name ?? (group.isError ? groupId : "…")}</>;
-}
+export { GroupName };
 
 export function BatteryText({ battery }: { battery: string | null | undefined }) {
   const percent = batteryPercent(battery);
@@ -162,16 +161,17 @@ function useColumns(search: DevicesSearch, known: readonly GroupMeasurement[], o
   }, [search, known, onSort]);
 }
 
-// What needs attention among all devices of the group and below, each a way to the devices it counts.
+// What needs attention among the devices that the page is about, each a way to those it counts.
 function Attention({ groupId }: { groupId: string }) {
   const maySee = useMay(groupId, "GET /group/overview");
-  const overview = useQuery({ ...overviewQuery(groupId), enabled: maySee });
+  const { withBelow } = useScope();
+  const overview = useQuery({ ...overviewQuery(groupId, withBelow), enabled: maySee });
   const counts = overview.data?.devices;
   if (!counts) return null;
   const filters: readonly (readonly [number | null | undefined, string, DevicesSearch])[] = [
-    [counts.silent, "silent", { seen: "silent", below: true }],
-    [counts.batteryLow, "with a low battery", { battery: "20", below: true }],
-    [counts.never, "never seen", { seen: "never", below: true }],
+    [counts.silent, "silent", { seen: "silent" }],
+    [counts.batteryLow, "with a low battery", { battery: "20" }],
+    [counts.never, "never seen", { seen: "never" }],
   ];
   return (
     <div className="attention">
@@ -184,12 +184,12 @@ function Attention({ groupId }: { groupId: string }) {
           ),
       )}
       {!!overview.data?.unknownDevices && (
-        <Link to="/g/$groupId/unknown-devices" params={{ groupId }} search={{ below: true }}>
+        <Link to="/g/$groupId/unknown-devices" params={{ groupId }}>
           {overview.data.unknownDevices.toLocaleString("en")} unknown {overview.data.unknownDevices === 1 ? "device" : "devices"} reported
         </Link>
       )}
       {!!counts.drifting && (
-        <Link to="/g/$groupId/drift" params={{ groupId }} search={{ below: true }}>
+        <Link to="/g/$groupId/drift" params={{ groupId }}>
           {counts.drifting.toLocaleString("en")} with configuration drift
         </Link>
       )}
@@ -239,12 +239,13 @@ function Devices() {
   const totalText = `${total.toLocaleString("en")}${isMore ? "+" : ""}`;
 
   const { clear } = selection;
-  const filterKey = JSON.stringify([groupId, search.q, search.type, search.network, search.tag, search.seen, search.battery, search.below, search.where]);
+  const filterKey = JSON.stringify([groupId, search.q, search.type, search.network, search.tag, search.seen, search.battery, search.own, search.where]);
   useEffect(() => {
     // "All that match" is about the filter it was chosen with.
     if (selection.selection.mode === "all") clear();
   }, [filterKey]); // eslint-disable-line react-hooks/exhaustive-deps
   useShortcuts([{ key: "Escape", label: "Clear the selection", run: clear }]);
+  usePageActions(mayCreate ? [{ id: "new-device", label: "New device", run: () => setDialog("new") }] : []);
 
   const isFirst = first !== undefined && total === 0 && chips.length === 0;
   return (
@@ -290,9 +291,9 @@ function Devices() {
             rowClass={(device) => (held.has(device.deviceId) ? "row-held" : undefined)}
           />
         ) : isFirst ? (
-          <NoDevice groupId={groupId} isAsked={!search.below} onShow={() => set({ below: true })}>
+          <NoDevice groupId={groupId}>
             <Empty
-              text="Devices of this group are listed here: whatever sends messages, with its last sign of life."
+              text="Devices of this group are listed here, with the time they were last seen."
               action={
                 mayCreate ? (
                   <Button look="primary" onClick={() => setDialog("new")}>

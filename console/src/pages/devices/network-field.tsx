@@ -7,7 +7,7 @@ const OTHER = "";
 // A network: one that is supported, or any other by its name.
 export function NetworkField({
   label = "Network",
-  source = "Its messages come from",
+  source = "It reports through",
   other = "Another network, or none",
   value,
   error,

@@ -5,6 +5,7 @@ import { ApiProblem, api, read } from "~/api/client";
 import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
 import { Checkbox, Select, TextField, fieldError } from "~/ui/field";
+import { DialogForm } from "~/ui/form";
 import { ErrorState } from "~/ui/state";
 import { showToast } from "~/ui/toast";
 import { EMPTY_DEVICE, VENDOR, deviceBody, registrationBody, type DeviceDraft } from "./new-device";
@@ -58,7 +59,7 @@ export function NewDeviceDialog({ groupId, onClose }: { groupId: string; onClose
         </>
       }
     >
-      <form id={formId} className="form" onSubmit={submit} noValidate>
+      <DialogForm id={formId} isBusy={create.isPending} onSubmit={submit} noValidate>
         <TextField label="Name" autoFocus {...field("name")} />
         <Select label="Type" options={options.length ? options : [["generic", "generic"]]} {...field("type")} />
         <NetworkField value={draft.network} error={field("network").error} onChange={(network) => set({ network })} />
@@ -66,7 +67,7 @@ export function NewDeviceDialog({ groupId, onClose }: { groupId: string; onClose
         {draft.network === VENDOR && (
           <Checkbox
             label="Register it at the vendor's network"
-            hint="Else it is created here only, as something that is registered there already."
+            hint="Otherwise it is created here only, as a device that is registered there already."
             checked={draft.isRegistered}
             onChange={(event) => set({ isRegistered: event.target.checked })}
           />
@@ -82,8 +83,8 @@ export function NewDeviceDialog({ groupId, onClose }: { groupId: string; onClose
             <TextField label="Longitude" inputMode="decimal" {...field("lng")} />
           </fieldset>
         )}
-        <TextField label="Tags" hint="With commas between them." {...field("tags")} />
-      </form>
+        <TextField label="Tags" hint="Separated by commas." {...field("tags")} />
+      </DialogForm>
       {create.error && (problem === null || problem.fields.length === 0) && <ErrorState error={create.error} />}
     </Dialog>
   );

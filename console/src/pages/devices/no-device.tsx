@@ -2,6 +2,7 @@
 import type { ReactNode } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { api, read } from "~/api/client";
+import { useScope } from "~/frame/page-state";
 import { Button } from "~/ui/button";
 import { Empty, Loading, type Chip } from "~/ui/state";
 import { SEEN_LABELS } from "./device-filters";
@@ -32,7 +33,9 @@ function belowQuery(groupId: string) {
 }
 
 // A group that only holds groups is not empty: its devices are one press away.
-export function NoDevice({ groupId, isAsked, onShow, children }: { groupId: string; isAsked: boolean; onShow: () => void; children: ReactNode }) {
+export function NoDevice({ groupId, children }: { groupId: string; children: ReactNode }) {
+  const { withBelow, setWithBelow } = useScope();
+  const isAsked = !withBelow;
   const below = useQuery({ ...belowQuery(groupId), enabled: isAsked });
   if (isAsked && below.isPending) return <Loading rows={2} />;
   const total = isAsked ? (below.data?.total ?? 0) : 0;
@@ -42,7 +45,7 @@ export function NoDevice({ groupId, isAsked, onShow, children }: { groupId: stri
     <Empty
       text={`This group has no device of its own; the groups below it have ${count}.`}
       action={
-        <Button look="primary" writes={false} onClick={onShow}>
+        <Button look="primary" writes={false} onClick={() => setWithBelow(true)}>
           Show {total === 1 ? "it" : "them"}
         </Button>
       }

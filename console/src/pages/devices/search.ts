@@ -21,7 +21,8 @@ export interface DevicesSearch {
   tag?: string | undefined;
   seen?: Seen | undefined;
   battery?: (typeof BATTERY_CHOICES)[number] | undefined;
-  below?: true | undefined;
+  // Only those of the group itself.
+  own?: true | undefined;
   // Measurements that are shown as columns, and comparisons of current values as the API has them; of an age
   // with a relative moment: `moisture@<now-1d`.
   values?: string[] | undefined;
@@ -43,7 +44,7 @@ export function devicesSearch(search: RawSearch): DevicesSearch {
     tag: textParam(search, "tag"),
     seen: choiceParam(search, "seen", SEEN_CHOICES),
     battery: choiceParam(search, "battery", BATTERY_CHOICES),
-    below: flagParam(search, "below") ? true : undefined,
+    own: flagParam(search, "own") ? true : undefined,
     values: listParam(search, "values")?.slice(0, VALUES_MAX),
     where: listParam(search, "where")?.slice(0, WHERE_MAX),
     sort: isValueSort(sort) ? sort : choiceParam(search, "sort", SORT_CHOICES),
@@ -70,7 +71,7 @@ export function filterOf(search: DevicesSearch): DeviceFilter {
     tag: search.tag,
     seen: search.seen,
     batteryBelow: search.battery === undefined ? undefined : Number(search.battery),
-    subgroups: search.below,
+    subgroups: search.own ? undefined : true,
   };
 }
 

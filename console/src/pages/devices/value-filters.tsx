@@ -29,7 +29,7 @@ function ValueFilter({ groupId, onAdd }: { groupId: string; onAdd: (comparison: 
   const submit = (event: FormEvent) => {
     event.preventDefault();
     const comparison = comparisonOf(name, used, value, age);
-    if (comparison === null || (isNumber && needsValue(used) && Number.isNaN(Number(value)))) return setError(isNumber ? "Write a number." : "Write a word, or yes or no.");
+    if (comparison === null || (isNumber && needsValue(used) && Number.isNaN(Number(value)))) return setError(isNumber ? "Enter a number." : "Enter a word, or yes or no.");
     onAdd(comparison, name);
   };
   return (

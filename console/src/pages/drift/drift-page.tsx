@@ -5,9 +5,9 @@ import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { Guarded } from "~/frame/guarded";
 import { api, read, type Schemas } from "~/api/client";
 import { SERVICE_URL } from "~/base-path";
-import { GroupName } from "~/pages/devices/devices-page";
+import { GroupName } from "~/frame/group-name";
+import { useScope } from "~/frame/page-state";
 import { Button } from "~/ui/button";
-import { Checkbox } from "~/ui/field";
 import { PageHeader } from "~/ui/page";
 import { Empty, ErrorState, Loading } from "~/ui/state";
 import { Table, type Column } from "~/ui/table";
@@ -59,18 +59,16 @@ const COLUMNS: readonly Column<Drifting>[] = [
 
 function Drift() {
   const { groupId } = route.useParams();
-  const search = route.useSearch();
-  const setSearch = route.useNavigate();
+  const { withBelow, setWithBelow } = useScope();
   const navigate = useNavigate();
   const query = useInfiniteQuery({
-    queryKey: ["drift", groupId, search.below ?? false],
+    queryKey: ["drift", groupId, withBelow],
     queryFn: ({ pageParam, signal }) =>
-      read(api.GET("/group/drift", { params: { query: { groupId, subgroups: search.below ?? false, limit: 100, nextToken: pageParam } }, signal })),
+      read(api.GET("/group/drift", { params: { query: { groupId, subgroups: withBelow, limit: 100, nextToken: pageParam } }, signal })),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.nextToken ?? undefined,
   });
   const rows = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
-  const setBelow = (below: boolean) => void setSearch({ search: (before) => ({ ...before, below: below ? true : undefined }) });
   return (
     <>
       <PageHeader
@@ -83,9 +81,6 @@ function Drift() {
         state={query.data && <span className="ink-2 number">{rows.length.toLocaleString("en")}{query.hasNextPage && " or more"}</span>}
         below="Devices whose data records report another configuration than policies and they themselves ask for."
       />
-      <div className="filters">
-        <Checkbox label="With groups below" checked={search.below ?? false} onChange={(event) => setBelow(event.target.checked)} />
-      </div>
       {query.isFetching && !query.isPending && <div className="refreshing" aria-hidden="true" />}
       {query.data ? (
         rows.length > 0 ? (
@@ -101,7 +96,7 @@ function Drift() {
         ) : (
           <Empty
             text="Every device of this group that reports its configuration has the one it should have."
-            action={!search.below && <Button onClick={() => setBelow(true)}>With groups below</Button>}
+            action={!withBelow && <Button onClick={() => setWithBelow(true)}>With groups below</Button>}
             curl={`curl -H "Authorization: Bearer $TOKEN" \\
   "${SERVICE_URL}/group/drift?groupId=${groupId}&subgroups=true"`}
           />

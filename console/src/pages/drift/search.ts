@@ -1,9 +1,5 @@
-import { flagParam, type RawSearch } from "~/search";
+import type { RawSearch } from "~/search";
 
-export interface DriftSearch {
-  below?: true | undefined;
-}
-
-export function driftSearch(search: RawSearch): DriftSearch {
-  return { below: flagParam(search, "below") ? true : undefined };
+export function driftSearch(_search: RawSearch): Record<never, never> {
+  return {};
 }

@@ -6,7 +6,8 @@ import { api, read } from "~/api/client";
 import { useMay } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { Guarded } from "~/frame/guarded";
-import { useRange, useZone } from "~/frame/page-state";
+import { GroupLine } from "~/frame/group-name";
+import { useRange, useScope, useZone } from "~/frame/page-state";
 import { ChartCard } from "~/measurements/chart-card";
 import { calendarSpans, SPAN_WORDS } from "~/measurements/drawing";
 import { groupMeasurementsQuery, type NamedMeasurement } from "~/measurements/group-measurements";
@@ -15,7 +16,6 @@ import { RangeButtons } from "~/measurements/range-buttons";
 import { StateHistory } from "~/measurements/state-history";
 import { measurementLabel } from "~/measurements/values";
 import { DevicesField, useDeviceNames } from "~/pages/devices/device-picker";
-import { GroupName } from "~/pages/devices/devices-page";
 import { ShareButton } from "~/share/share-dialog";
 import { isRelative, spanOf } from "~/time";
 import type { CalendarSpan } from "~/ui/chart-data";
@@ -88,8 +88,9 @@ function ExploreChart({
 // States do not add up: some of the devices that have them are drawn instead.
 function StatesOfGroup({ groupId, item, type, onDraw }: { groupId: string; item: NamedMeasurement; type: string | undefined; onDraw: (ids: string[]) => void }) {
   const mayList = useMay(groupId, "GET /devices");
+  const { withBelow } = useScope();
   const draw = async () => {
-    const query = { groupId, subgroups: true, type, where: [`${item.name}!=null`], sort: "name" as const, limit: DEVICES_MAX };
+    const query = { groupId, subgroups: withBelow, type, where: [`${item.name}!=null`], sort: "name" as const, limit: DEVICES_MAX };
     const { items } = await read(api.GET("/devices", { params: { query } }));
     if (items.length > 0) onDraw(items.map((each) => each.deviceId));
     else showToast(`No device here has a value of ${measurementLabel(item)}.`);
@@ -133,7 +134,8 @@ function Explore() {
   const navigate = route.useNavigate();
   const { range, span, setRange } = useRange();
   const { possible } = calendarSpans(span.end - span.begin);
-  const query = useQuery(groupMeasurementsQuery(groupId));
+  const { withBelow } = useScope();
+  const query = useQuery(groupMeasurementsQuery(groupId, withBelow));
   const set = useCallback<SetSearch>((change) => void navigate({ search: (before) => ({ ...before, ...change }) }), [navigate]);
   const zone = useZone();
   const groupName = useQuery(groupQuery(groupId)).data?.name;
@@ -151,11 +153,7 @@ function Explore() {
     <>
       <PageHeader
         title="Explore"
-        above={
-          <>
-            <GroupName groupId={groupId} /> · with the groups below
-          </>
-        }
+        above={<GroupLine groupId={groupId} />}
         actions={
           <>
             {isRelative(range) && (
@@ -168,7 +166,7 @@ function Explore() {
             </Button>
             <ViewsMenu groupId={groupId} />
             {query.data && query.data.length > 0 && (
-              <ShareButton groupId={groupId} name={`${groupName ?? "Group"}: values`} about="A link to these charts, which always end now if the range does." view={() => ({ chart: sharedChart(search, query.data, range, zone) })} />
+              <ShareButton groupId={groupId} name={`${groupName ?? "Group"}: values`} about="A link to these charts, which always end now if the range does." view={() => ({ chart: sharedChart(search, query.data, range, zone, withBelow) })} />
             )}
           </>
         }

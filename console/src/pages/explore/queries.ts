@@ -2,7 +2,7 @@
 import { useCallback } from "react";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { api, read, type Schemas } from "~/api/client";
-import { useRange, useZone } from "~/frame/page-state";
+import { useRange, useScope, useZone } from "~/frame/page-state";
 import { askedRange, type AskedRange } from "~/measurements/chart-card";
 import { calendarSpans, drawBars, drawLines, spanTitle, type ChartSource } from "~/measurements/drawing";
 import { byName, mostTelling, type GroupMeasurement, type NamedMeasurement } from "~/measurements/group-measurements";
@@ -17,7 +17,7 @@ export interface ExploreDevice {
 
 interface SeriesQuery {
   groupId: string;
-  subgroups: true;
+  subgroups: boolean;
   measurement: string;
   deviceId?: string[];
   type?: string | undefined;
@@ -55,7 +55,7 @@ export function chosenOf(search: ExploreSearch, all: readonly GroupMeasurement[]
 }
 
 // The charts of this page, for a link.
-export function sharedChart(search: ExploreSearch, all: readonly GroupMeasurement[], range: TimeRange, zone: string): Schemas["SharedChart"] {
+export function sharedChart(search: ExploreSearch, all: readonly GroupMeasurement[], range: TimeRange, zone: string, withBelow: boolean): Schemas["SharedChart"] {
   const { items, chosen } = chosenOf(search, all);
   const measurements = chosen.filter((name) => items.some((each) => each.name === name));
   const span = spanOf(range, Date.now());
@@ -64,7 +64,7 @@ export function sharedChart(search: ExploreSearch, all: readonly GroupMeasuremen
   const wanted = search.per && possible.includes(search.per) ? search.per : areAdded ? usual : undefined;
   const which = search.device ? { deviceIds: search.device } : { type: search.type, combine: search.combine };
   const when = range.to === "now" ? { lastSeconds: Math.round((span.end - span.begin) / 1_000) } : { beginDate: new Date(span.begin).toISOString(), endDate: new Date(span.end).toISOString() };
-  return { measurements, subgroups: true, ...which, of: search.of, ...when, ...(wanted ? { calendarSpan: wanted, timezone: zoneLabel(zone) } : {}) };
+  return { measurements, subgroups: withBelow || search.device !== undefined, ...which, of: search.of, ...when, ...(wanted ? { calendarSpan: wanted, timezone: zoneLabel(zone) } : {}) };
 }
 
 function sourcesOf(answer: Schemas["GroupSeries"], devices: readonly ExploreDevice[], groupName: string): ChartSource[] {
@@ -81,7 +81,10 @@ function sourcesOf(answer: Schemas["GroupSeries"], devices: readonly ExploreDevi
 export function useExplored(groupId: string, groupName: string, item: NamedMeasurement, devices: readonly ExploreDevice[], search: ExploreSearch, calendarSpan: CalendarSpan | null) {
   const zone = useZone();
   const { range } = useRange();
+  const { withBelow } = useScope();
   const { type, of, combine } = search;
+  // Devices that were chosen one by one are drawn wherever they are.
+  const subgroups = withBelow || devices.length > 0;
   const { name } = item;
   const isBars = isAdded(item, search);
   const select = useCallback(
@@ -94,13 +97,13 @@ export function useExplored(groupId: string, groupName: string, item: NamedMeasu
     [devices, groupName, isBars, calendarSpan, zone],
   );
   return useQuery({
-    queryKey: ["group-series", groupId, name, devices.map((each) => each.id), { type, of, combine }, range, calendarSpan, zone],
+    queryKey: ["group-series", groupId, name, devices.map((each) => each.id), { type, of, combine, subgroups }, range, calendarSpan, zone],
     queryFn: async ({ signal }): Promise<Answered> => {
       const asked = askedRange(range, calendarSpan, zone);
       const which = devices.length > 0 ? { deviceId: devices.map((each) => each.id), combine: "none" as const } : { type, combine };
       const query: SeriesQuery = {
         groupId,
-        subgroups: true,
+        subgroups,
         measurement: name,
         ...which,
         of,

@@ -28,7 +28,7 @@ const LIMITS = [
   ["storedBytesMax", "Size in bytes"],
   ["requestsPerSecond", "Requests per second"],
 ] as const;
-const SOURCES: Readonly<Record<string, string>> = { group: "", inherited: "as further up", service: "as the service has it" };
+const SOURCES: Readonly<Record<string, string>> = { group: "", inherited: "inherited", service: "default of the service" };
 
 type Form = Record<string, string>;
 type Numbers = Readonly<Record<string, number | undefined>>;
@@ -88,7 +88,7 @@ function RetentionForm({ groupId, found, onClose }: { groupId: string; found: Li
   });
   return (
     <EditForm edit={edit}>
-      <p className="field-hint">Days, for this group and those below that do not say otherwise. Empty: as further up. 0: for ever.</p>
+      <p className="field-hint">In days, for this group and for groups below that set nothing themselves. Empty: inherited. 0: kept for ever.</p>
       {KEPT.map(([name, label]) => (
         <TextField
           key={name}
@@ -144,7 +144,7 @@ function LimitsForm({ groupId, found, onClose }: { groupId: string; found: Limit
   );
   return (
     <EditForm edit={edit}>
-      <p className="field-hint">For this group with all groups below it. Empty: as for all groups. 0: no limit.</p>
+      <p className="field-hint">For this group with all groups below it. Empty: the default of the service. 0: no limit.</p>
       {LIMITS.map(([name, label]) => field(name, `limits.${name}`, label))}
       <p className="field-hint">The longest retention, in days.</p>
       {KEPT.map(([name, label]) => field(`max.${name}`, `limits.retentionDaysMax.${name}`, label))}

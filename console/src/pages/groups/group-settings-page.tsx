@@ -1,11 +1,14 @@
 import "./groups.css";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { api, read, type Schemas } from "~/api/client";
 import { mayCall, useRights, type Rights } from "~/api/may";
 import { fetchNewest, groupQuery, queryClient } from "~/api/queries";
+import { deviceTypesQuery } from "~/pages/devices/queries";
+import { usePageActions } from "~/ui/actions";
 import { Button } from "~/ui/button";
+import { knownValues } from "~/ui/configuration";
 import { IdText } from "~/ui/copy";
 import { Dialog } from "~/ui/dialog";
 import { EditForm, useEdit } from "~/ui/edit";
@@ -14,7 +17,7 @@ import { Form } from "~/ui/form";
 import { Card, Facts, PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
 import { PolicyForm, type PolicyQuery } from "~/ui/policy-form";
-import { QueryView } from "~/ui/state";
+import { Loading, QueryView } from "~/ui/state";
 import { useSubmission } from "~/ui/submit";
 import { TimeText } from "~/ui/time-text";
 import { showToast } from "~/ui/toast";
@@ -79,7 +82,7 @@ function About({ group }: { group: Group }) {
         <TextField label="Tags" hint="Separated by commas." value={form.tags} error={errorOf("tags")} onChange={(event) => change({ tags: event.target.value })} />
         <Select
           label="Default role"
-          hint="What app clients of this group act with, and what members get when their role is deleted."
+          hint="App clients of this group have it, and members whose role is deleted get it."
           value={form.roleId}
           error={errorOf("roleId")}
           options={roles.map((role) => [role.id, role.name] as const)}
@@ -142,7 +145,7 @@ function Deletion({ group, onClose }: { group: Group; onClose: () => void }) {
           An empty group is deleted at once. Otherwise all in it is deleted after a grace period: groups below, devices, records, connectors,
           notifications and app clients. Until then it can be restored here.
         </p>
-        <TextField label={`Type the name to go on: ${name}`} pattern={name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")} required value={typed} onChange={(event) => setTyped(event.target.value)} />
+        <TextField label={`Type the name to confirm: ${name}`} pattern={name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")} required value={typed} onChange={(event) => setTyped(event.target.value)} />
       </Form>
     </Dialog>
   );
@@ -157,19 +160,26 @@ function policyQuery(groupId: string): PolicyQuery {
 
 function Policy({ groupId, isEditable }: { groupId: string; isEditable: boolean }) {
   const options = policyQuery(groupId);
+  const types = useQuery(deviceTypesQuery);
+  const known = useMemo(() => knownValues(types.data ?? []), [types.data]);
   return (
     <Card title="Configuration policy" note={<Link to="/g/$groupId/drift" params={{ groupId }}>Devices that drift</Link>}>
       <QueryView query={useQuery(options)} skeletonRows={3} operation="GET /group/configuration" groupId={groupId}>
-        {(found) => (
-          <PolicyForm
-            key={groupId}
-            found={found}
-            query={options}
-            explanation="What every device here and below should be configured with. Groups further down and the device's own values go before it."
-            isEditable={isEditable}
-            put={(policy, ifUpdatedAt) => read(api.PUT("/group/configuration", { body: { groupId, policy, ifUpdatedAt } }))}
-          />
-        )}
+        {(found) =>
+          types.isPending ? (
+            <Loading rows={3} />
+          ) : (
+            <PolicyForm
+              key={groupId}
+              found={found}
+              query={options}
+              known={known}
+              explanation="What every device here and below should be configured with. Groups further down and the device's own values go before it."
+              isEditable={isEditable}
+              put={(policy, ifUpdatedAt) => read(api.PUT("/group/configuration", { body: { groupId, policy, ifUpdatedAt } }))}
+            />
+          )
+        }
       </QueryView>
     </Card>
   );
@@ -189,6 +199,7 @@ function Settings({ group, rights }: { group: Group; rights: Rights }) {
   const [open, setOpen] = useState<"move" | "delete" | "below" | null>(null);
   const mayChange = mayCall(rights, "PUT /group");
   const close = () => setOpen(null);
+  usePageActions(mayCall(rights, "POST /group") ? [{ id: "new-group", label: "New group below this one", run: () => setOpen("below") }] : []);
   const actions = (
     <>
       {mayCall(rights, "POST /group") && <Button writes onClick={() => setOpen("below")}>New group below</Button>}

@@ -87,7 +87,7 @@ function Found({ q, onClear }: { q: string; onClear: () => void }) {
             {items.map((group) => (
               <GroupRow key={group.id} group={{ ...group, numberOfGroups: 0 }} depth={0} />
             ))}
-            {nextToken && <li className="groups-more ink-2">There are more. Write more of the name.</li>}
+            {nextToken && <li className="groups-more ink-2">There are more. Type more of the name.</li>}
           </ul>
         )
       }

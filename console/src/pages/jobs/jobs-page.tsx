@@ -6,6 +6,8 @@ import { Guarded } from "~/frame/guarded";
 import { useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { SERVICE_URL } from "~/base-path";
+import { GroupName } from "~/frame/group-name";
+import { useScope } from "~/frame/page-state";
 import { Button } from "~/ui/button";
 import { PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
@@ -20,7 +22,7 @@ import "./jobs.css";
 
 const route = getRouteApi("/frame/g/$groupId/jobs");
 
-function useColumns(groupId: string): Column<Job>[] {
+function useColumns(groupId: string, hasGroups: boolean): Column<Job>[] {
   const nameOf = usePeople(groupId);
   return useMemo(
     () => [
@@ -31,18 +33,19 @@ function useColumns(groupId: string): Column<Job>[] {
         width: "minmax(150px, 1.2fr)",
         card: "title",
         cell: (job) => (
-          <Link to="/g/$groupId/jobs/$jobId" params={{ groupId, jobId: job.jobId }} className="row-link">
+          <Link to="/g/$groupId/jobs/$jobId" params={{ groupId: job.groupId, jobId: job.jobId }} className="row-link">
             {jobTitle(job)}
           </Link>
         ),
       },
+      ...(hasGroups ? [{ id: "group", head: "Group", width: "minmax(80px, 0.7fr)", card: "line", cell: (job: Job) => <GroupName groupId={job.groupId} /> } as const] : []),
       { id: "progress", head: "Progress", width: "minmax(250px, 2fr)", card: "line", cell: (job) => <span title={progressWords(job)}>{progressWords(job)}</span> },
       { id: "who", head: "Who", width: "minmax(90px, 0.7fr)", cell: (job) => <span title={job.createdBy}>{nameOf(job.createdBy)}</span> },
       { id: "why", head: "Why", width: "minmax(100px, 1.4fr)", cell: (job) => <span className="ink-2" title={job.reason ?? undefined}>{job.reason || "–"}</span> },
       { id: "since", head: "Started", width: "152px", card: "line", cell: (job) => <TimeText at={job.createdAt} /> },
     ],
     // Names come once.
-    [groupId, nameOf],
+    [nameOf, hasGroups],
   );
 }
 
@@ -52,8 +55,9 @@ function Jobs() {
   const navigate = useNavigate();
   const group = useQuery(groupQuery(groupId));
   const rights = useRights(groupId);
-  const query = useInfiniteQuery(jobsQuery(groupId, search.state));
-  const columns = useColumns(groupId);
+  const { withBelow } = useScope();
+  const query = useInfiniteQuery(jobsQuery(groupId, search.state, withBelow));
+  const columns = useColumns(groupId, query.data?.pages.some((page) => page.items.some((each) => each.groupId !== groupId)) ?? false);
   const set = (change: Partial<JobsSearch>, replace = false): void =>
     void navigate({ to: ".", search: (before: object) => ({ ...before, ...change }), replace } as never);
   const jobs = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
@@ -90,7 +94,7 @@ function Jobs() {
                 rows={jobs}
                 columns={columns}
                 rowKey={(job) => job.jobId}
-                onOpen={(job) => void navigate({ to: "/g/$groupId/jobs/$jobId", params: { groupId, jobId: job.jobId } })}
+                onOpen={(job) => void navigate({ to: "/g/$groupId/jobs/$jobId", params: { groupId: job.groupId, jobId: job.jobId } })}
                 onEndReached={onEndReached}
                 isLoadingMore={isFetchingNextPage}
               />

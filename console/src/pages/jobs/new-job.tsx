@@ -17,6 +17,7 @@ import { present } from "~/pages/messages/queries";
 import { rangeLabel, spanOf } from "~/time";
 import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
+import { Unsaved } from "~/ui/drafts";
 import { Checkbox, Select, TextArea, TextField, fieldError } from "~/ui/field";
 import { ErrorState, Loading } from "~/ui/state";
 import { nameOr } from "~/ui/name";
@@ -26,7 +27,7 @@ import { KIND_WORDS } from "./words";
 const CONTENTS: Readonly<Record<string, readonly [string, Operation]>> = {
   devices: ["Devices", "GET /devices/export"],
   records: ["Records", "GET /records/export"],
-  messages: ["Messages", "GET /connector/messages/export"],
+  messages: ["Deliveries", "GET /connector/messages/export"],
   audit: ["Audit log", "GET /group/audit/export"],
 };
 
@@ -145,7 +146,7 @@ function Parameters({ kind, groupId, draft, change, error }: { kind: Kind; group
   if (kind === "tag")
     return (
       <>
-        <TextField label="Add tags" hint="With commas between them." value={draft.added} error={error("addTags")} onChange={(event) => change({ added: event.target.value })} />
+        <TextField label="Add tags" hint="Separated by commas." value={draft.added} error={error("addTags")} onChange={(event) => change({ added: event.target.value })} />
         <TextField label="Remove tags" value={draft.removed} error={error("removeTags")} onChange={(event) => change({ removed: event.target.value })} />
       </>
     );
@@ -182,7 +183,7 @@ function Count({ counted, kind }: { counted: Schemas["JobReturn"]; kind: Kind })
       <strong>
         {number(counted.total)}
         {counted.totalIsMore ? " or more" : ""} {kind === "export" ? "rows" : counted.total === 1 ? "device" : "devices"}
-        {typeof counted.messages === "number" && `, ${number(counted.messages)}${counted.messagesIsMore ? " or more" : ""} messages`}
+        {typeof counted.messages === "number" && `, ${number(counted.messages)}${counted.messagesIsMore ? " or more" : ""} deliveries`}
       </strong>
       {sample.length > 0 && (
         <ul>
@@ -234,8 +235,12 @@ export function NewJob({ groupId, search, set, kinds }: { groupId: string; searc
   const name = group.data?.name ?? groupId;
   const needsName = kind === "delete" && draft.typed !== name ? "The name of the group is not typed yet" : undefined;
   const reason = missing ?? (!count.data ? "Not counted yet" : count.data.total === 0 ? "Nothing matches" : (needsName ?? (start.isPending ? "Being started" : undefined)));
-  const close = () => set({ new: undefined, q: undefined, type: undefined, network: undefined, tag: undefined, seen: undefined, battery: undefined, below: undefined });
-  const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }));
+  const close = () => set({ new: undefined, q: undefined, type: undefined, network: undefined, tag: undefined, seen: undefined, battery: undefined });
+  const [isTyped, setTyped] = useState(false);
+  const change = (part: Partial<Draft>) => {
+    setTyped(true);
+    setDraft((before) => ({ ...before, ...part }));
+  };
   return (
     <Dialog
       title="New job"
@@ -250,11 +255,12 @@ export function NewJob({ groupId, search, set, kinds }: { groupId: string; searc
         </>
       }
     >
+      <Unsaved isUnsaved={isTyped && !start.isPending} />
       <div className="form">
         <Select label="What" options={kinds.map((each) => [each, KIND_WORDS[each] ?? each] as const)} value={kind} onChange={(event) => set({ new: event.target.value as Kind }, true)} />
         {hasFilter && <DeviceFilters search={search} set={(part) => set(part, true)} rows={[]} />}
         <Parameters kind={kind} groupId={groupId} draft={draft} change={change} error={(field) => fieldError(problem, `parameters.${field}`)} />
-        <TextField label="Why" hint="For whoever reads the list of jobs and the audit log." maxLength={256} value={draft.reason} onChange={(event) => change({ reason: event.target.value })} />
+        <TextField label="Reason" hint="For whoever reads the list of jobs and the audit log." maxLength={256} value={draft.reason} onChange={(event) => change({ reason: event.target.value })} />
         {missing === undefined && count.isPending && <Loading rows={2} />}
         {count.data && <Count counted={count.data} kind={kind} />}
         {count.isError && <ErrorState error={count.error} onRetry={() => void count.refetch()} operation={needsOf(kind, draft.content)} groupId={groupId} />}

@@ -8,10 +8,10 @@ const PAGE = 100;
 const OPEN_MS = 1_000;
 const IDLE_MS = 10_000;
 
-export function jobsQuery(groupId: string, state: State | undefined) {
+export function jobsQuery(groupId: string, state: State | undefined, subgroups: boolean) {
   return infiniteQueryOptions({
-    queryKey: ["jobs", groupId, state],
-    queryFn: ({ pageParam, signal }) => read(api.GET("/jobs", { params: { query: { groupId, state, limit: PAGE, nextToken: pageParam } }, signal })),
+    queryKey: ["jobs", groupId, state, subgroups],
+    queryFn: ({ pageParam, signal }) => read(api.GET("/jobs", { params: { query: { groupId, subgroups, state, limit: PAGE, nextToken: pageParam } }, signal })),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.nextToken ?? undefined,
     placeholderData: keepPreviousData,

@@ -88,7 +88,7 @@ export function progressWords(job: Pick<Job, "done" | "total" | "changed" | "ski
 }
 
 const NO_UNDO: Readonly<Record<string, string>> = {
-  messages_sent: "messages that were sent cannot be recalled",
+  messages_sent: "what was sent cannot be recalled",
   values_replaced: "the old values are not kept; redecode again with the old decoder",
   nothing_changed: "an export changes nothing",
   is_undo: "an undo is not undone; start the job again",

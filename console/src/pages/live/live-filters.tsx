@@ -110,7 +110,7 @@ function FilterField({ groupId, search, change }: FilterProps) {
       <p id={`${id}-state`} className="field-error" role="status">
         {problem && (
           <>
-            {problem.replace(/\.$/, "")}. {applied ? "The filter before it goes on." : "Nothing is filtered until it is right."}
+            {problem.replace(/\.$/, "")}. {applied ? "The previous filter stays in use." : "Nothing is filtered until it is valid."}
           </>
         )}
       </p>

@@ -6,7 +6,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useMay, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { CONSOLE_PATH, SERVICE_URL } from "~/base-path";
-import { useZone } from "~/frame/page-state";
+import { useScope, useZone } from "~/frame/page-state";
 import { usePaused, setPaused } from "~/live/pause";
 import { KINDS, RATE_SECONDS } from "~/live/rates";
 import type { Arrival } from "~/live/protocol";
@@ -63,7 +63,8 @@ interface PartProps {
 // Not rendered when something arrives: only the parts are that show it.
 function Records({ groupId, above, search, change }: PartProps & { above: string | undefined }) {
   const isPaused = usePaused();
-  const selection = { groupId, deviceId: search.device, kinds: search.kind, filter: search.filter };
+  const { withBelow } = useScope();
+  const selection = { groupId, isOwn: !withBelow, deviceId: search.device, kinds: search.kind, filter: search.filter };
   const source = useLiveSource(selection, search.until ?? null);
   const isHistory = search.until !== undefined;
   return (
@@ -111,8 +112,8 @@ function RateChart({ source }: { source: LiveSource }) {
     [rates],
   );
   return (
-    <section className="card live-rates" aria-label="Messages a second">
-      <Series label="Messages a second in the last two minutes" look="bars" times={rates.times} bucketMs={1_000} series={series} height={RATE_HEIGHT} />
+    <section className="card live-rates" aria-label="Records a second">
+      <Series label="Records a second in the last two minutes" look="bars" times={rates.times} bucketMs={1_000} series={series} height={RATE_HEIGHT} />
     </section>
   );
 }

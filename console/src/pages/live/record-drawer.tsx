@@ -96,8 +96,8 @@ function WhereItWent({ trace }: { trace: Schemas["Trace"] }) {
   const taken = trace.connectors.filter((each) => each.message);
   return (
     <>
-      <h3>Where it went</h3>
-      {taken.length === 0 && <p className="ink-2">No connector that you see took it.</p>}
+      <h3>Deliveries</h3>
+      {taken.length === 0 && <p className="ink-2">No connector that you can see forwarded it.</p>}
       <ul className="live-went">
         {taken.map((each) => (
           <li key={each.connectorId}>

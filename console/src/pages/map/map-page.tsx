@@ -43,8 +43,8 @@ const NO_DEVICES: readonly Device[] = [];
 // In the address; no measurement is called so.
 const NO_LABEL = "-";
 
-function filterOnly({ q, type, network, tag, seen, battery, below }: MapSearch): DevicesSearch {
-  return { q, type, network, tag, seen, battery, below };
+function filterOnly({ q, type, network, tag, seen, battery, own }: MapSearch): DevicesSearch {
+  return { q, type, network, tag, seen, battery, own };
 }
 
 function Seen({ device }: { device: Device }) {
@@ -127,7 +127,7 @@ function LabelChoice({ groupId, label, onChange }: { groupId: string; label: str
 
 function useMapData(groupId: string, search: MapSearch) {
   const filter = useMemo(() => filterOnly(search), [JSON.stringify(filterOnly(search))]); // eslint-disable-line react-hooks/exhaustive-deps
-  const positions = useQuery(positionsQuery(groupId, search.below ?? false));
+  const positions = useQuery(positionsQuery(groupId, !search.own));
   const isValue = search.label !== undefined && search.label !== NO_LABEL;
   const shown = useMemo(() => (isValue ? { ...filter, values: [search.label as string] } : filter), [filter, isValue, search.label]);
   const devices = useQuery(mapDevicesQuery(groupId, shown));
@@ -148,7 +148,7 @@ function NothingInFrame(props: { groupId: string; search: MapSearch; set: (chang
   if (props.hasDevices) return <Empty text="None of these devices has sent a position yet." />;
   if (chips.length > 0) return <NoMatch chips={chips} onClear={() => set(NO_FILTER)} />;
   return (
-    <NoDevice groupId={groupId} isAsked={!search.below} onShow={() => set({ below: true })}>
+    <NoDevice groupId={groupId}>
       <Empty text="Devices are shown here where they were last located." />
     </NoDevice>
   );
@@ -218,7 +218,7 @@ function Positions() {
         above={<GroupName groupId={groupId} />}
         actions={
           hasPoints && (
-            <ShareButton groupId={groupId} name={groupName ?? "Map"} about="A link to a map of all devices of this group, whatever is filtered here." view={() => ({ map: { subgroups: search.below ?? false } })} />
+            <ShareButton groupId={groupId} name={groupName ?? "Map"} about="A link to a map of all devices of this group, whatever is filtered here." view={() => ({ map: { subgroups: !search.own } })} />
           )
         }
         state={

@@ -81,7 +81,7 @@ export function MessageActions({ message }: { message: Message }) {
   const retry = useMutation({
     mutationFn: () => read(api.POST("/connector/messages/retry", { body })),
     onSuccess: (done) => {
-      showToast(done.changed ? "It is being attempted now." : "It is being sent already, or is no longer kept.");
+      showToast(done.changed ? "An attempt is in progress." : "It is being sent already, or is no longer kept.");
       refresh();
     },
     onError: (error) => showToast(error.message, { tone: "bad" }),
@@ -99,7 +99,7 @@ export function MessageActions({ message }: { message: Message }) {
           writes
           look="quiet"
           onClick={() =>
-            hold("This message will not be sent.", async () => {
+            hold("This delivery will not be sent.", async () => {
               await read(api.POST("/connector/messages/cancel", { body }));
               refresh();
             })

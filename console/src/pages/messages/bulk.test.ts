@@ -37,11 +37,11 @@ test("it can be stopped between two steps", async () => {
     return { message: "", changed: body.ids?.length ?? 0, skipped: 0, isMore: false };
   });
   expect(result).toEqual({ changed: 1_000, skipped: 0, isStopped: true });
-  expect(resultWords("cancel", result)).toBe("Stopped: 1,000 messages cancelled.");
+  expect(resultWords("cancel", result)).toBe("Stopped: 1,000 deliveries cancelled.");
 });
 
 test("a result says what was skipped", () => {
   expect(resultWords("retry", { changed: 1, skipped: 3, isStopped: false })).toBe(
-    "1 message queued again; 3 in a state in which that is not possible.",
+    "1 delivery queued again; 3 in a state in which that is not possible.",
   );
 });

@@ -69,7 +69,7 @@ export async function changeMessages(
 }
 
 export function resultWords(verb: Verb, result: BulkResult): string {
-  const done = `${result.changed.toLocaleString("en")} ${result.changed === 1 ? "message" : "messages"} ${verb === "retry" ? "queued again" : "cancelled"}`;
+  const done = `${result.changed.toLocaleString("en")} ${result.changed === 1 ? "delivery" : "deliveries"} ${verb === "retry" ? "queued again" : "cancelled"}`;
   const skipped = result.skipped ? `; ${result.skipped.toLocaleString("en")} in a state in which that is not possible` : "";
   return `${result.isStopped ? "Stopped: " : ""}${done}${skipped}.`;
 }

@@ -17,7 +17,7 @@ export function MessageDrawer({ id, connectorName, onClose }: { id: string; conn
   return (
     <Dialog
       side
-      title="Message"
+      title="Delivery"
       onClose={onClose}
       actions={
         <>
@@ -28,7 +28,7 @@ export function MessageDrawer({ id, connectorName, onClose }: { id: string; conn
         </>
       }
     >
-      <QueryView query={query} noun="message" skeletonRows={4}>
+      <QueryView query={query} noun="delivery" skeletonRows={4}>
         {(message) => {
           const words = stateWords(message.state, message.attempts.filter((each) => !isDelivered(each)).length);
           return (

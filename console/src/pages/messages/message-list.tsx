@@ -1,10 +1,11 @@
 // Messages by day, with what can be done with many: used for a group and for one connector.
-import { useCallback, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { mayCall, useRights } from "~/api/may";
 import { SERVICE_URL } from "~/base-path";
 import { useRange, useZone } from "~/frame/page-state";
 import { rangeLabel } from "~/time";
+import { usePageActions } from "~/ui/actions";
 import { Button } from "~/ui/button";
 import { KindLabel, Pill } from "~/ui/pill";
 import { useSelection } from "~/ui/selection";
@@ -22,23 +23,44 @@ import { statsWords, statusWords } from "./words";
 
 export interface MessageListProps {
   groupId: string;
+  // With those of the groups below.
+  subgroups?: boolean;
   filter: MessageFilter;
-  // Connectors of the group, for their names and for "all that match".
-  connectors: readonly { readonly id: string; readonly name?: string | null | undefined }[];
+  // Connectors that it is about, for their names, their groups and for "all that match".
+  connectors: readonly { readonly id: string; readonly groupId: string; readonly name?: string | null | undefined }[];
   onOpen: (id: string) => void;
   chips: readonly Chip[];
   onClear: () => void;
 }
 
-function useBulk(groupId: string) {
+// What is sent at once is about messages of one group.
+interface GroupTarget {
+  readonly groupId: string;
+  readonly target: BulkTarget;
+}
+
+function byGroup(items: readonly (readonly [groupId: string, id: string])[]): (readonly [groupId: string, ids: string[]])[] {
+  const found = new Map<string, string[]>();
+  for (const [groupId, id] of items) found.set(groupId, [...(found.get(groupId) ?? []), id]);
+  return [...found];
+}
+
+function useBulk() {
   const [progress, setProgress] = useState<BulkResult | null>(null);
   const stopped = useRef(false);
   const refresh = useRefreshMessages();
-  const run = async (verb: Verb, target: BulkTarget) => {
+  const run = async (verb: Verb, targets: readonly GroupTarget[]) => {
     stopped.current = false;
-    setProgress({ changed: 0, skipped: 0, isStopped: false });
+    let done: BulkResult = { changed: 0, skipped: 0, isStopped: false };
+    setProgress(done);
     try {
-      showToast(resultWords(verb, await changeMessages(verb, groupId, target, setProgress, () => stopped.current)));
+      for (const { groupId, target } of targets) {
+        const before = done;
+        const add = (now: BulkResult) => ({ changed: before.changed + now.changed, skipped: before.skipped + now.skipped, isStopped: now.isStopped });
+        done = add(await changeMessages(verb, groupId, target, (now) => setProgress(add(now)), () => stopped.current));
+        if (done.isStopped) break;
+      }
+      showToast(resultWords(verb, done));
     } catch (error) {
       showToast(error instanceof Error ? error.message : String(error), { tone: "bad" });
     } finally {
@@ -92,14 +114,14 @@ const rowHead = (row: DayRow) =>
   ) : undefined;
 
 export function MessageList(props: MessageListProps) {
-  const { groupId, filter, connectors, onOpen, chips, onClear } = props;
+  const { groupId, subgroups = false, filter, connectors, onOpen, chips, onClear } = props;
   const zone = useZone();
   const { range } = useRange();
   const rights = useRights(groupId);
   const mayChange = mayCall(rights, "POST /connector/messages/retry");
-  const query = useInfiniteQuery(messagesQuery(groupId, filter, range));
+  const query = useInfiniteQuery(messagesQuery(groupId, filter, range, subgroups));
   const selection = useSelection();
-  const bulk = useBulk(groupId);
+  const bulk = useBulk();
   const columns = useColumns(props);
   const pages = query.data?.pages;
   const rows = useMemo(() => groupByDay(pages?.flatMap((page) => page.items) ?? [], zone, query.hasNextPage), [pages, zone, query.hasNextPage]);
@@ -108,21 +130,34 @@ export function MessageList(props: MessageListProps) {
   const onEndReached = useCallback(() => {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
   }, [fetchNextPage, hasNextPage, isFetchingNextPage]);
-  const chosen: BulkTarget = { ids: selection.selection.mode === "keys" ? [...selection.selection.keys] : [] };
+  const groupOf = (connectorId: string) => connectors.find((each) => each.id === connectorId)?.groupId ?? groupId;
+  // A selected message may have left the list meanwhile.
+  const seen = useRef(new Map<string, string>());
+  useEffect(() => {
+    for (const row of rows) if (row.type === "message") seen.current.set(row.event.id ?? "", row.event.connectorId);
+  }, [rows]);
+  const keys = selection.selection.mode === "keys" ? [...selection.selection.keys] : [];
+  const chosen = byGroup(keys.map((id) => [groupOf(seen.current.get(id) ?? ""), id])).map(([group, ids]): GroupTarget => ({ groupId: group, target: { ids } }));
   const connectorIds = filter.connectorId ? [filter.connectorId] : connectors.map((each) => each.id);
-  const matching: BulkTarget = { filter, range, connectorIds };
+  const matching = byGroup(connectorIds.map((id) => [groupOf(id), id])).map(([group, ids]): GroupTarget => ({ groupId: group, target: { filter, range, connectorIds: ids } }));
   const runAll = (verb: Verb) => {
     selection.clear();
     if (verb === "retry") return void bulk.run(verb, matching);
-    hold("All waiting messages that match will be cancelled and not sent.", () => bulk.run(verb, matching));
+    hold("All queued deliveries that match will be cancelled and not sent.", () => bulk.run(verb, matching));
   };
   const runChosen = (verb: Verb) => {
     const target = chosen;
     const count = selection.count;
     selection.clear();
     if (verb === "retry") return void bulk.run(verb, target);
-    hold(`${count.toLocaleString("en")} ${count === 1 ? "message" : "messages"} will not be sent.`, () => bulk.run(verb, target));
+    hold(`${count.toLocaleString("en")} ${count === 1 ? "delivery" : "deliveries"} will not be sent.`, () => bulk.run(verb, target));
   };
+  const chosenWords = selection.count === 1 ? "the selected message" : `${selection.count.toLocaleString("en")} messages`;
+  const offered = [
+    { id: "retry-messages", label: `Retry ${chosenWords}`, run: () => runChosen("retry") },
+    { id: "cancel-messages", label: `Cancel ${chosenWords}`, run: () => runChosen("cancel") },
+  ];
+  usePageActions(mayChange && selection.count > 0 ? offered : []);
   return (
     <QueryView query={query} operation="GET /connector/messages" groupId={groupId} noun="group">
       {() => {
@@ -131,7 +166,7 @@ export function MessageList(props: MessageListProps) {
             <NoMatch chips={chips} onClear={onClear} />
           ) : (
             <Empty
-              text={`No message changed in this range (${rangeLabel(range, zone)}). A message is made for each record that a connector takes.`}
+              text={`No delivery changed in this range (${rangeLabel(range, zone)}). There is one for each record that a connector forwards.`}
               curl={`curl -H "Authorization: Bearer $TOKEN" \\
   "${SERVICE_URL}/connector/messages?groupId=${groupId}"`}
             />
@@ -162,7 +197,7 @@ export function MessageList(props: MessageListProps) {
               )}
             </div>
             <Table
-              label="Messages"
+              label="Deliveries"
               rows={rows}
               columns={columns}
               rowKey={rowKey}
@@ -173,10 +208,10 @@ export function MessageList(props: MessageListProps) {
               isLoadingMore={isFetchingNextPage}
             />
             {selection.count > 0 && (
-              <div className="selection-bar" role="region" aria-label="Selected messages">
+              <div className="selection-bar" role="region" aria-label="Selected deliveries">
                 <strong>{selection.count.toLocaleString("en")} selected</strong>
                 <Button writes onClick={() => runChosen("retry")}>Retry</Button>
-                <Button writes onClick={() => runChosen("cancel")}>Cancel messages</Button>
+                <Button writes onClick={() => runChosen("cancel")}>Cancel deliveries</Button>
                 <Button look="quiet" onClick={selection.clear}>
                   Clear
                 </Button>

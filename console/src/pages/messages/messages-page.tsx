@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { Guarded } from "~/frame/guarded";
 import { groupQuery } from "~/api/queries";
-import { useRange } from "~/frame/page-state";
+import { useRange, useScope } from "~/frame/page-state";
 import { DeviceChoice } from "~/pages/devices/device-picker";
 import { deviceNameQuery } from "~/pages/devices/queries";
 import { connectorsQuery } from "~/pages/connectors/queries";
@@ -58,8 +58,9 @@ function Messages() {
   const search = route.useSearch();
   const navigate = useNavigate();
   const { range } = useRange();
+  const { withBelow } = useScope();
   const group = useQuery(groupQuery(groupId));
-  const connectors = useQuery(connectorsQuery(groupId)).data ?? [];
+  const connectors = useQuery(connectorsQuery(groupId, withBelow)).data ?? [];
   const device = useQuery({ ...deviceNameQuery(search.device ?? ""), enabled: search.device !== undefined }).data;
   const set = (change: Partial<MessagesSearch>, replace = false): void =>
     void navigate({ to: ".", search: (before: object) => ({ ...before, ...change }), replace } as never);
@@ -73,13 +74,13 @@ function Messages() {
   const chips = given.filter((each): each is Chip => typeof each === "object");
   const exportAs = (format: string) => {
     const { begin, end } = spanOf(range, Date.now());
-    const query = present({ groupId, connectorId: search.connector, beginDate: new Date(begin).toISOString(), endDate: new Date(end).toISOString(), format });
+    const query = present({ groupId, subgroups: withBelow ? "true" : undefined, connectorId: search.connector, beginDate: new Date(begin).toISOString(), endDate: new Date(end).toISOString(), format });
     download(`/connector/messages/export?${new URLSearchParams(query).toString()}`);
   };
   return (
     <>
       <PageHeader
-        title="Messages"
+        title="Deliveries"
         above={group.data?.name}
         actions={
           <Menu
@@ -94,6 +95,7 @@ function Messages() {
       <Filters groupId={groupId} search={search} set={set} connectors={connectors} />
       <MessageList
         groupId={groupId}
+        subgroups={withBelow}
         filter={present({ connectorId: search.connector, status: search.status, deviceId: search.device, kind: search.kind })}
         connectors={connectors}
         onOpen={(message) => set({ message })}
@@ -108,7 +110,7 @@ function Messages() {
 export function MessagesPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /connector/messages" title="Messages" what="messages">
+    <Guarded groupId={groupId} operation="GET /connector/messages" title="Deliveries" what="deliveries">
       <Messages />
     </Guarded>
   );

@@ -18,13 +18,13 @@ export function present<T extends object>(given: T): { [K in keyof T]: Exclude<T
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as never;
 }
 
-export function messagesQuery(groupId: string, filter: MessageFilter, range: TimeRange) {
+export function messagesQuery(groupId: string, filter: MessageFilter, range: TimeRange, subgroups = false) {
   return infiniteQueryOptions({
-    queryKey: ["messages", groupId, filter, range],
+    queryKey: ["messages", groupId, filter, range, subgroups],
     queryFn: ({ signal, pageParam }) => {
       const { begin, end } = spanOf(range, Date.now());
       const period = { beginDate: String(Math.floor(begin)), endDate: String(Math.ceil(end)) };
-      const query = present({ groupId, ...filter, ...(pageParam?.period ?? period), limit: PAGE, nextToken: pageParam?.token });
+      const query = present({ groupId, subgroups, ...filter, ...(pageParam?.period ?? period), limit: PAGE, nextToken: pageParam?.token });
       return read(api.GET("/connector/messages", { params: { query }, signal })).then((page) => ({
         ...page,
         period: pageParam?.period ?? period,

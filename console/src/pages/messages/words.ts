@@ -76,7 +76,7 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   tls_failed: "TLS failed",
   login_rejected: "login rejected",
   limit_exceeded: "too large, or too much was sent back",
-  gone: "gone: the receiver wants nothing more",
+  gone: "gone: the receiver asked for no more",
   recipient_gone: "the recipient no longer exists",
   not_configured: "not configured",
   invalid_message: "could not be encoded in the format",
@@ -100,12 +100,12 @@ export function isDelivered(attempt: Pick<Attempt, "outcome">): boolean {
 const NOT_TAKEN: Readonly<Record<string, string>> = {
   disabled: "disabled",
   created_later: "created after the record arrived",
-  device_type: "takes other device types",
-  device_id: "takes other devices",
+  device_type: "forwards other device types",
+  device_id: "forwards other devices",
   filter_false: "its filter is false",
   filter_failed: "its filter fails for this record",
   not_evaluated: "its filter takes too long to say here",
-  matches_now: "would take it now; it was changed since, or the message is no longer stored",
+  matches_now: "would forward it now; it was changed since, or the delivery is no longer stored",
 };
 
 export function notTakenWords(code: string): string {

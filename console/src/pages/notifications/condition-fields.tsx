@@ -1,5 +1,5 @@
 // The condition of an alarm on a value, as a sentence with fields in it, or as expressions.
-import { useId, useState, type ReactNode } from "react";
+import type { ReactNode } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { SEVERITIES } from "~/alarms/words";
 import type { ApiProblem } from "~/api/client";
@@ -9,7 +9,8 @@ import { measurementLabel } from "~/measurements/values";
 import { useContactPoints } from "~/pages/contacts/queries";
 import { nameOr } from "~/ui/name";
 import { MoreFields, Select, TextArea, TextField, fieldError, fieldErrors } from "~/ui/field";
-import { UNITS, expressionOf, joinSeconds, splitSeconds } from "./condition";
+import { Duration, DurationField } from "~/ui/duration";
+import { expressionOf } from "./condition";
 import type { NotificationForm } from "./form";
 import { notificationsQuery } from "./queries";
 
@@ -18,51 +19,6 @@ interface Props {
   form: NotificationForm;
   problem: ApiProblem | null;
   onChange: (change: Partial<NotificationForm>) => void;
-}
-
-// A number and its unit, in a line of text. Empty is no time at all.
-function Duration({ label, text, placeholder = "0", error, onChange }: { label: string; text: string; placeholder?: string; error?: string | undefined; onChange: (text: string) => void }) {
-  const split = splitSeconds(text);
-  const [chosen, setChosen] = useState(split.unit);
-  // What was typed keeps its unit: 90 minutes are not turned into 1.5 hours while they are typed.
-  const isChosen = text === "" || joinSeconds(String(Number(text) / Number(chosen)), chosen) === text;
-  const unit = isChosen ? chosen : split.unit;
-  const count = text === "" ? "" : Number.isFinite(Number(text)) ? String(Number((Number(text) / Number(unit)).toPrecision(6))) : text;
-  return (
-    <span className="sentence-part">
-      <input className="input sentence-number" inputMode="decimal" aria-label={label} aria-invalid={error ? true : undefined} placeholder={placeholder} value={count} onChange={(event) => onChange(joinSeconds(event.target.value, unit))} />
-      <select
-        className="input sentence-word"
-        aria-label={`${label}, unit`}
-        value={unit}
-        onChange={(event) => {
-          setChosen(event.target.value);
-          if (text !== "") onChange(joinSeconds(count, event.target.value));
-        }}
-      >
-        {UNITS.map(([size, word]) => (
-          <option key={size} value={size}>
-            {word}
-          </option>
-        ))}
-      </select>
-    </span>
-  );
-}
-
-// The same as a field of its own.
-function DurationField({ label, hint, ...rest }: { label: string; hint: string; text: string; placeholder?: string; error: string | undefined; onChange: (text: string) => void }) {
-  const id = useId();
-  return (
-    <div className={`field ${rest.error ? "field-wrong" : ""}`} role="group" aria-labelledby={id}>
-      <span className="field-label" id={id}>
-        {label}
-      </span>
-      <Duration label={label} {...rest} />
-      {rest.error && <p className="field-error">{rest.error}</p>}
-      <p className="field-hint">{hint}</p>
-    </div>
-  );
 }
 
 // What the devices that it is for measure, by name.
@@ -119,18 +75,18 @@ export function ConditionSentence({ groupId, form, problem, recipients, onChange
         </span>
         {number("Limit", "limit", "15", errorOf(direction))}
         <span>for</span>
-        <Duration label="For so long" text={form.heldFor} error={errorOf("for")} onChange={(heldFor) => onChange({ heldFor })} />
+        <Duration label="For at least" text={form.heldFor} error={errorOf("for")} onChange={(heldFor) => onChange({ heldFor })} />
         <span className="sentence-words">
-          tell <strong>{recipients || "whom you name below"}</strong>
+          notify <strong>{recipients || "the recipients below"}</strong>
         </span>
         <span className="sentence-part">
           <span>as</span>
           <SeveritySelect form={form} onChange={onChange} />
         </span>
-        <span className="sentence-words">and that it is fine again when {direction === "below" ? "at or above" : "at or below"}</span>
-        {number("Fine again at", "again", form.limit || "15", errorOf("hysteresis"))}
+        <span className="sentence-words">and again when it is back to normal: {direction === "below" ? "at or above" : "at or below"}</span>
+        {number("Back to normal at", "again", form.limit || "15", errorOf("hysteresis"))}
         <span>for</span>
-        <Duration label="Fine for so long" text={form.resolveFor} error={errorOf("resolveFor")} onChange={(resolveFor) => onChange({ resolveFor })} />
+        <Duration label="Normal for at least" text={form.resolveFor} error={errorOf("resolveFor")} onChange={(resolveFor) => onChange({ resolveFor })} />
       </div>
       {errors.map((each, index) => (
         <p key={index} className="field-error">
@@ -172,10 +128,10 @@ export function ConditionExpressions({ form, problem, onChange }: Omit<Props, "g
         error={fieldError(problem, "params.condition")}
         onChange={(event) => onChange({ condition: event.target.value })}
       />
-      <TextArea label="Fine again if" hint="Empty: when the condition is false." isCode rows={2} value={form.resolve} error={fieldError(problem, "params.resolve")} onChange={(event) => onChange({ resolve: event.target.value })} />
+      <TextArea label="Back to normal if" hint="Empty: when the condition is false." isCode rows={2} value={form.resolve} error={fieldError(problem, "params.resolve")} onChange={(event) => onChange({ resolve: event.target.value })} />
       <div className="condition-times">
-        <DurationField label="For so long" hint="Before it is raised." text={form.heldFor} error={fieldError(problem, "params.for")} onChange={(heldFor) => onChange({ heldFor })} />
-        <DurationField label="Fine for so long" hint="Before it is resolved." text={form.resolveFor} error={fieldError(problem, "params.resolveFor")} onChange={(resolveFor) => onChange({ resolveFor })} />
+        <DurationField label="For at least" hint="Before it is raised." text={form.heldFor} error={fieldError(problem, "params.for")} onChange={(heldFor) => onChange({ heldFor })} />
+        <DurationField label="Normal for at least" hint="Before it is resolved." text={form.resolveFor} error={fieldError(problem, "params.resolveFor")} onChange={(resolveFor) => onChange({ resolveFor })} />
       </div>
       <button type="button" className="link" onClick={() => onChange({ mode: "limit" })}>
         Write it as a sentence
@@ -204,7 +160,7 @@ export function AlarmMore({ groupId, form, problem, isMeasured, notificationId, 
   if (escalateTo && !options.some(([id]) => id === escalateTo)) options.push([escalateTo, escalateTo]);
   return (
     <MoreFields
-      summary={isMeasured ? "Messages in a row, missing values, repeats, escalation" : "Repeats, escalation"}
+      summary={isMeasured ? "Records in a row, missing values, repeats, escalation" : "Repeats, escalation"}
       hasValue={Boolean(repeatEvery || escalateAfter || escalateTo || (isMeasured && (forMessages || staleAfter)))}
       error={fieldErrors(problem, MORE_FIELDS)}
       refusal={problem}
@@ -212,15 +168,15 @@ export function AlarmMore({ groupId, form, problem, isMeasured, notificationId, 
       {isMeasured && (
         <>
           <TextField
-            label="Messages in a row"
-            hint="For which it must hold as well; empty for one."
+            label="Records in a row"
+            hint="The condition must hold for all of them; empty for one."
             inputMode="numeric"
             value={forMessages}
             error={fieldError(problem, "params.forMessages")}
             onChange={(event) => onChange({ forMessages: event.target.value })}
           />
           <DurationField label="A value holds for" hint="Empty: until the next one." placeholder="" text={staleAfter} error={fieldError(problem, "params.staleAfter")} onChange={(text) => onChange({ staleAfter: text })} />
-          <Select label="If none comes by then" options={STALE_WORDS} error={fieldError(problem, "params.onStale")} value={form.onStale} onChange={(event) => onChange({ onStale: event.target.value })} />
+          <Select label="If no value arrives by then" options={STALE_WORDS} error={fieldError(problem, "params.onStale")} value={form.onStale} onChange={(event) => onChange({ onStale: event.target.value })} />
         </>
       )}
       <DurationField

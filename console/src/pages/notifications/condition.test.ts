@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { EMPTY_CONDITION, conditionOf, conditionParams, conditionWords, expressionOf, joinSeconds, missingInCondition, splitSeconds } from "./condition";
+import { joinSeconds, splitSeconds } from "~/seconds";
+import { EMPTY_CONDITION, conditionOf, conditionParams, conditionWords, expressionOf, missingInCondition } from "./condition";
 
 it.each([
   { measurement: "moisture", below: 15.2, hysteresis: 0.8, for: 1_800, resolveFor: 60 },
@@ -26,8 +27,8 @@ it("becomes an expression", () => {
 it.each([
   [{}, undefined],
   [{ again: "" }, undefined],
-  [{ again: "14" }, "It cannot be fine again below its limit."],
-  [{ direction: "above" as const, again: "16" }, "It cannot be fine again above its limit."],
+  [{ again: "14" }, "It cannot be back to normal below its limit."],
+  [{ direction: "above" as const, again: "16" }, "It cannot be back to normal above its limit."],
   [{ limit: " " }, "It needs a limit."],
   [{ measurement: "" }, "It needs a measurement."],
   [{ mode: "expression" as const }, "It needs a condition."],
@@ -40,7 +41,7 @@ it("leaves what is no number to the service", () => {
 
 it("is said as a sentence", () => {
   const moisture = { name: "moisture", label: "Soil moisture", unit: "%" };
-  expect(conditionWords({ measurement: "moisture", below: 15, for: 1_800 }, moisture)).toBe("Soil moisture is below 15 % for 30 min");
+  expect(conditionWords({ measurement: "moisture", below: 15, for: 1_800 }, moisture)).toBe("Soil moisture is below 15 % for 30 minutes");
   expect(conditionWords({ measurement: "celsius", above: -15 })).toBe("celsius is above -15");
   expect(conditionWords({ condition: "values.a > 1.0" })).toBe("values.a > 1.0");
 });

@@ -1,6 +1,6 @@
 // The condition of an alarm on a value: a limit as a sentence has it, or expressions.
 import type { Params } from "~/pages/connectors/params";
-import { seconds } from "~/pages/connectors/params";
+import { secondsWords } from "~/seconds";
 import { withUnit, type MeasurementWords } from "~/alarms/words";
 
 export type Mode = "limit" | "expression";
@@ -27,14 +27,14 @@ export const CONDITION_LABELS: Readonly<Record<keyof ConditionForm, string>> = {
   measurement: "Measurement",
   direction: "Above or below",
   limit: "Limit",
-  again: "Fine again at",
-  heldFor: "For so long",
-  resolveFor: "Fine for so long",
+  again: "Back to normal at",
+  heldFor: "For at least",
+  resolveFor: "Normal for at least",
   staleAfter: "A value holds for",
   onStale: "Without a value",
-  forMessages: "Messages in a row",
+  forMessages: "Records in a row",
   condition: "Condition",
-  resolve: "Fine again if",
+  resolve: "Back to normal if",
 };
 
 export const CONDITION_PARAMS = ["measurement", "above", "below", "hysteresis", "for", "forMessages", "resolveFor", "staleAfter", "onStale", "condition", "resolve"] as const;
@@ -116,7 +116,7 @@ export function missingInCondition(form: ConditionForm): string | undefined {
   if (!form.measurement) return "It needs a measurement.";
   if (!form.limit.trim()) return "It needs a limit.";
   const hysteresis = hysteresisOf(form);
-  if (typeof hysteresis === "number" && hysteresis < 0) return `It cannot be fine again ${form.direction} its limit.`;
+  if (typeof hysteresis === "number" && hysteresis < 0) return `It cannot be back to normal ${form.direction} its limit.`;
   return undefined;
 }
 
@@ -140,28 +140,8 @@ export function conditionWords(params: Params, measurement?: MeasurementWords): 
   const { measurement: name, direction, limit, heldFor, forMessages } = conditionOf(params);
   const known = measurement ?? { name };
   const text = typeof params[direction] === "number" ? withUnit(params[direction], known) : limit;
-  const held = heldFor ? ` for ${seconds(Number(heldFor))}` : "";
-  return `${known.label || name} is ${direction} ${text}${held}${forMessages ? ` in ${forMessages} messages` : ""}`;
-}
-
-export const UNITS = [
-  ["1", "seconds"],
-  ["60", "minutes"],
-  ["3600", "hours"],
-  ["86400", "days"],
-] as const;
-
-// Seconds as people say them: 5400 is 90 minutes.
-export function splitSeconds(text: string): { count: string; unit: string } {
-  const value = Number(text);
-  if (!text.trim() || !Number.isInteger(value)) return { count: text, unit: "60" };
-  const unit = [...UNITS].reverse().find(([size]) => value % Number(size) === 0 && value >= Number(size))?.[0] ?? "1";
-  return { count: String(value / Number(unit)), unit };
-}
-
-export function joinSeconds(count: string, unit: string): string {
-  const value = numberOrText(count);
-  return typeof value === "number" ? String(rounded(value * Number(unit))) : count;
+  const held = heldFor ? ` for ${secondsWords(Number(heldFor))}` : "";
+  return `${known.label || name} is ${direction} ${text}${held}${forMessages ? ` in ${forMessages} records` : ""}`;
 }
 
 // The limit somewhere else; where it is fine again moves along.

@@ -1,16 +1,12 @@
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
-import { ApiProblem, api, read, type Schemas } from "~/api/client";
-import { useMay, useRights } from "~/api/may";
-import { groupQuery } from "~/api/queries";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { api, read, type Schemas } from "~/api/client";
+import { useRights } from "~/api/may";
 import { useZone } from "~/frame/page-state";
 import { fieldsOf } from "~/pages/connectors/schema-form";
-import { Button } from "~/ui/button";
-import { PageHeader } from "~/ui/page";
-import { ErrorState, QueryView } from "~/ui/state";
+import { NewForm, NewPage, problemOf, useNewDraft } from "~/ui/new-form";
 import { showToast } from "~/ui/toast";
-import { Locked } from "~/ui/why";
 import { bodyOf, emptyForm, isComplete } from "./form";
 import { NotificationFields } from "./notification-fields";
 import { notificationTypesQuery } from "./queries";
@@ -28,12 +24,12 @@ const TYPE_HINTS: Readonly<Record<string, string>> = {
   contactPoints: "To recipients that several notifications share",
 };
 
-function Guide({ groupId, type, area }: { groupId: string; type: Schemas["NotificationType"]; area: string | undefined }) {
+function NewFields({ groupId, type, area }: { groupId: string; type: Schemas["NotificationType"]; area: string | undefined }) {
   const navigate = useNavigate();
   const client = useQueryClient();
   const zone = useZone() || Intl.DateTimeFormat().resolvedOptions().timeZone;
   const fields = useMemo(() => fieldsOf(type.expectedParameters), [type]);
-  const [form, setForm] = useState(() => (area ? { ...emptyForm(zone), reason: "geofenceEnter", geofence: area } : emptyForm(zone)));
+  const { form, isChanged, change } = useNewDraft(() => (area ? { ...emptyForm(zone), reason: "geofenceEnter", geofence: area } : emptyForm(zone)));
   const save = useMutation({
     mutationFn: () => read(api.POST("/notification", { body: { groupId, type: type.type, ...bodyOf(form, fields) } })),
     onSuccess: (created) => {
@@ -42,28 +38,11 @@ function Guide({ groupId, type, area }: { groupId: string; type: Schemas["Notifi
       void navigate({ to: "/g/$groupId/notifications/$notificationId", params: { groupId, notificationId: created.id } });
     },
   });
-  const problem = save.error instanceof ApiProblem ? save.error : null;
+  const problem = problemOf(save);
   return (
-    <form
-      className="edit-form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (!save.isPending && !isComplete(form, type.type, fields)) save.mutate();
-      }}
-    >
-      <NotificationFields groupId={groupId} type={type.type} form={form} fields={fields} problem={problem} onChange={(change) => setForm((before) => ({ ...before, ...change }))} />
-      {save.error && !(problem && problem.fields.length > 0) && <ErrorState error={save.error} />}
-      <div className="form-actions edit-actions">
-        <Button look="primary" type="submit" disabledReason={isComplete(form, type.type, fields)} disabled={save.isPending}>
-          Save
-        </Button>
-        {problem && problem.fields.length > 0 && (
-          <span className="field-error" role="alert">
-            {problem.fields.length === 1 ? "One field is wrong." : `${problem.fields.length} fields are wrong.`} Nothing is saved.
-          </span>
-        )}
-      </div>
-    </form>
+    <NewForm save={save} isChanged={isChanged} missing={isComplete(form, type.type, fields)}>
+      <NotificationFields groupId={groupId} type={type.type} form={form} fields={fields} problem={problem} onChange={change} />
+    </NewForm>
   );
 }
 
@@ -71,46 +50,26 @@ export function NewNotificationPage() {
   const { groupId } = route.useParams();
   const { type, area } = route.useSearch();
   const setSearch = route.useNavigate();
-  const rights = useRights(groupId);
-  const mayCreate = useMay(groupId, "POST /notification");
-  const group = useQuery(groupQuery(groupId));
-  const types = useQuery(notificationTypesQuery);
+  const { isOperator } = useRights(groupId);
   return (
-    <>
-      <PageHeader
-        title="New notification"
-        above={
+    <NewPage groupId={groupId} title="New notification" list={{ to: "/g/$groupId/notifications", label: "Notifications" }} operation="POST /notification" query={useQuery(notificationTypesQuery)}>
+      {(types) => {
+        const chosen = types.find((each) => each.type === type && !each.unavailable);
+        return (
           <>
-            {group.data?.name} /{" "}
-            <Link to="/g/$groupId/notifications" params={{ groupId }}>
-              Notifications
-            </Link>
+            <TypeChoice
+              title="How is it sent?"
+              label="Type of notification"
+              types={types}
+              hints={TYPE_HINTS}
+              chosen={chosen?.type}
+              isOperator={isOperator}
+              onChoose={(next) => void setSearch({ search: (before) => ({ ...before, type: next }) })}
+            />
+            {chosen && <NewFields key={chosen.type} groupId={groupId} type={chosen} area={area} />}
           </>
-        }
-      />
-      {rights.isKnown && !mayCreate ? (
-        <Locked label="New notification" operation="POST /notification" groupId={groupId} />
-      ) : (
-        <QueryView query={types} skeletonRows={3}>
-          {(all) => {
-            const chosen = all.find((each) => each.type === type && !each.unavailable);
-            return (
-              <>
-                <TypeChoice
-                  title="How is it sent?"
-                  label="Type of notification"
-                  types={all}
-                  hints={TYPE_HINTS}
-                  chosen={chosen?.type}
-                  isOperator={rights.isOperator}
-                  onChoose={(next) => void setSearch({ search: (before) => ({ ...before, type: next }) })}
-                />
-                {chosen && <Guide key={chosen.type} groupId={groupId} type={chosen} area={area} />}
-              </>
-            );
-          }}
-        </QueryView>
-      )}
-    </>
+        );
+      }}
+    </NewPage>
   );
 }

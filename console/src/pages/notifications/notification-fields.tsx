@@ -6,6 +6,7 @@ import { paramsOf, type FormField } from "~/pages/connectors/schema-form";
 import { TypeFields } from "~/pages/connectors/schema-fields";
 import { ContactPointsField } from "~/pages/contacts/contact-picker";
 import { useContactPoints } from "~/pages/contacts/queries";
+import { DurationField } from "~/ui/duration";
 import { Card } from "~/ui/page";
 import { AreaField } from "./area-field";
 import { Backtest } from "./backtest";
@@ -27,9 +28,8 @@ interface Props {
 }
 
 const THRESHOLD_LABELS = {
-  batteryBelow: ["Below so many per cent", "20"],
-  silentAfter: ["After so many seconds of silence", "86400"],
-  failingAfter: ["After so many failures in a row", "5"],
+  batteryBelow: ["Below (%)", "20"],
+  failingAfter: ["Failures in a row", "5"],
 } as const;
 
 function Reason({ groupId, type, notificationId, form, fields, problem, onChange }: Props) {
@@ -58,7 +58,10 @@ function Reason({ groupId, type, notificationId, form, fields, problem, onChange
       </fieldset>
       {fieldError(problem, "reason") && <p className="field-error">{fieldError(problem, "reason")}</p>}
       {isOwn && <TextField label="Reason" error={fieldError(problem, "reason")} value={form.reason} onChange={(event) => onChange({ reason: event.target.value || "status" })} />}
-      {threshold && (
+      {threshold === "silentAfter" && (
+        <DurationField label="Silent for" hint="Empty: 1 day." placeholder="" error={fieldError(problem, "params.silentAfter")} text={form.silentAfter} onChange={(silentAfter) => onChange({ silentAfter })} />
+      )}
+      {threshold && threshold !== "silentAfter" && (
         <TextField
           label={THRESHOLD_LABELS[threshold][0]}
           placeholder={THRESHOLD_LABELS[threshold][1]}
@@ -103,7 +106,7 @@ function ScheduleFields({ form, problem, onChange }: Props) {
           onChange={(event) => onChange({ timezone: event.target.value })}
         />
       </div>
-      <TextField label="Throttle" hint="Seconds in which at most one per device is sent; empty for all." inputMode="numeric" error={fieldError(problem, "params.throttle")} value={form.throttle} onChange={(event) => onChange({ throttle: event.target.value })} />
+      <DurationField label="Throttle" hint="At most one per device in this time; empty: all are sent." placeholder="" error={fieldError(problem, "params.throttle")} text={form.throttle} onChange={(throttle) => onChange({ throttle })} />
     </Card>
   );
 }
@@ -139,7 +142,7 @@ export function NotificationFields(props: Props) {
           />
         </Card>
         <Card title="For which devices" className="form">
-          <Checkbox label="Those of the groups below as well" checked={form.subgroups === "true"} onChange={(event) => onChange({ subgroups: event.target.checked ? "true" : "" })} />
+          <Checkbox label="Devices of the groups below as well" checked={form.subgroups === "true"} onChange={(event) => onChange({ subgroups: event.target.checked ? "true" : "" })} />
           {fieldError(problem, "params.subgroups") && <p className="field-error">{fieldError(problem, "params.subgroups")}</p>}
           <TextField label="Device types" hint="Separated by commas; empty for all." error={fieldError(problem, "deviceTypes")} value={form.deviceTypes} onChange={(event) => onChange({ deviceTypes: event.target.value })} />
           <DevicesField groupId={groupId} label="Device" hint="None chosen: for all." error={fieldError(problem, "deviceId")} ids={form.deviceId ? [form.deviceId] : []} max={1} onChange={([deviceId = ""]) => onChange({ deviceId })} />
@@ -147,7 +150,7 @@ export function NotificationFields(props: Props) {
       </div>
       <div className="column">
         <ScheduleFields {...props} />
-        <Card title="Text" note="empty for the service's own" className="form">
+        <Card title="Text" note="empty for the default text" className="form">
           <TextField label="Subject" placeholder="{{ message.deviceName }} is too warm" error={fieldError(problem, "params.subject")} value={form.subject} onChange={(event) => onChange({ subject: event.target.value })} />
           <TextArea label="Body" hint="{{ … }} is an expression; it is checked when you save." rows={3} error={fieldError(problem, "params.body")} value={form.body} onChange={(event) => onChange({ body: event.target.value })} />
         </Card>

@@ -110,7 +110,7 @@ function Actions({ notification }: { notification: Notification }) {
   const test = useMutation({
     mutationFn: () => read(api.POST("/notification/test", { body: { groupId, notificationId } })),
     onSuccess: ({ queued }) => {
-      showToast(queued === 1 ? "One test message is on its way." : `${queued} test messages are on their way.`);
+      showToast(queued === 1 ? "One test is on its way." : `${queued} tests are on their way.`);
       void client.invalidateQueries({ queryKey: ["notification", groupId, notificationId] });
     },
     onError: (error) => void showToast(error.message, { tone: "bad" }),
@@ -126,7 +126,7 @@ function Actions({ notification }: { notification: Notification }) {
   return (
     <>
       <NotificationSwitch notification={notification} />
-      <Button writes onClick={() => test.mutate()} disabled={test.isPending} title="Sample content to every recipient, whatever schedule and throttle say; five a minute">
+      <Button writes onClick={() => test.mutate()} disabled={test.isPending} title="Sends sample content to every recipient, regardless of schedule and throttle. At most five a minute">
         Test
       </Button>
       <Button look="danger" onClick={remove}>

@@ -3,18 +3,15 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useMeasurementWords } from "~/alarms/queries";
 import { mayCall, useRights } from "~/api/may";
-import { groupQuery } from "~/api/queries";
 import { SERVICE_URL } from "~/base-path";
+import { GroupName } from "~/frame/group-name";
+import { useScope } from "~/frame/page-state";
 import { parseParams } from "~/pages/connectors/params";
 import { useContactPoints } from "~/pages/contacts/queries";
-import { Button } from "~/ui/button";
-import { PageHeader } from "~/ui/page";
+import { ListPage } from "~/ui/list-page";
 import { Pill } from "~/ui/pill";
-import { SearchedList } from "~/ui/searched-list";
-import { Empty, QueryView } from "~/ui/state";
 import type { Column } from "~/ui/table";
 import { TimeText } from "~/ui/time-text";
-import { Locked } from "~/ui/why";
 import { nameOr } from "~/ui/name";
 import { notificationsQuery, type Notification } from "./queries";
 import { NotificationSwitch } from "./toggle";
@@ -62,7 +59,7 @@ function RecipientText({ notification }: { notification: Notification }) {
   return <span title={words}>{words}</span>;
 }
 
-function useColumns(groupId: string): Column<Notification>[] {
+function useColumns(groupId: string, hasGroups: boolean): Column<Notification>[] {
   const mayWrite = mayCall(useRights(groupId), "PUT /notification");
   return useMemo(() => {
     const columns: Column<Notification>[] = [
@@ -72,7 +69,7 @@ function useColumns(groupId: string): Column<Notification>[] {
         width: "minmax(110px, 1fr)",
         card: "title",
         cell: (row) => (
-          <Link to="/g/$groupId/notifications/$notificationId" params={{ groupId, notificationId: row.id }} className="row-name">
+          <Link to="/g/$groupId/notifications/$notificationId" params={{ groupId: row.groupId, notificationId: row.id }} className="row-name">
             {nameOr(row.name, row.id)}
           </Link>
         ),
@@ -84,68 +81,44 @@ function useColumns(groupId: string): Column<Notification>[] {
       { id: "sent", head: "Last sent", width: "148px", cell: (row) => <TimeText at={row.lastSentAt} precision="minute" none="never" /> },
       { id: "error", head: "State", width: "minmax(144px, 1fr)", card: "line", cell: (row) => <StatePill notification={row} /> },
     ];
+    if (hasGroups) columns.splice(1, 0, { id: "group", head: "Group", width: "minmax(80px, 0.7fr)", card: "line", cell: (row) => <GroupName groupId={row.groupId} /> });
     if (mayWrite) columns.push({ id: "switch", head: "On", width: "44px", card: "line", cell: (row) => <NotificationSwitch notification={row} /> });
     return columns;
-  }, [groupId, mayWrite]);
+  }, [mayWrite, hasGroups]);
 }
 
 export function NotificationsPage() {
   const { groupId } = route.useParams();
   const { q } = route.useSearch();
   const navigate = useNavigate();
-  const setSearch = route.useNavigate();
-  const rights = useRights(groupId);
-  const group = useQuery(groupQuery(groupId));
-  const query = useQuery(notificationsQuery(groupId));
-  const columns = useColumns(groupId);
+  const { withBelow } = useScope();
+  const query = useQuery(notificationsQuery(groupId, withBelow));
+  const columns = useColumns(groupId, query.data?.some((each) => each.groupId !== groupId) ?? false);
   const { nameOf } = useContactPoints(groupId);
-  const mayCreate = mayCall(rights, "POST /notification");
-  const setQ = (text: string) => void setSearch({ search: (before) => ({ ...before, q: text || undefined }), replace: true });
-  const create = () => void navigate({ to: "/g/$groupId/notifications/new", params: { groupId } });
   return (
-    <>
-      <PageHeader
-        title="Notifications"
-        above={group.data?.name}
-        actions={
-          rights.isKnown &&
-          (mayCreate ? (
-            <Button look="primary" onClick={create}>
-              New notification
-            </Button>
-          ) : (
-            <Locked label="New notification" operation="POST /notification" groupId={groupId} />
-          ))
-        }
-      />
-      <QueryView query={query} operation="GET /notification/notifications" groupId={groupId} noun="group">
-        {(all) => {
-          if (all.length === 0)
-            return (
-              <Empty
-                text="A notification sends an alert when something happens to a device or a connector: by e-mail, webhook, push or chat."
-                action={mayCreate && <Button writes onClick={create}>Create the first notification</Button>}
-                curl={`curl -H "Authorization: Bearer $TOKEN" \\
+    <ListPage
+      groupId={groupId}
+      title="Notifications"
+      query={query}
+      readOperation="GET /notification/notifications"
+      createOperation="POST /notification"
+      newPage="/g/$groupId/notifications/new"
+      newLabel="New notification"
+      empty={{
+        text: "A notification sends an alert when something happens to a device or a connector: by e-mail, webhook, push or chat.",
+        create: "Create the first notification",
+        curl: `curl -H "Authorization: Bearer $TOKEN" \\
   -H "Content-Type: application/json" \\
   -d '{"groupId":"${groupId}","name":"Cold room","type":"webhook","reason":"batteryLow","params":"{\\"url\\":\\"https://example.com/alarm\\"}"}' \\
-  "${SERVICE_URL}/notification"`}
-              />
-            );
-          return (
-            <SearchedList
-              all={all}
-              nouns={["notification", "notifications"]}
-              columns={columns}
-              textOf={(each) => `${each.name ?? ""} ${each.reason ?? ""} ${each.type} ${recipientWords(each.type, parseParams(each.params), nameOf)}`}
-              placeholder="Name, reason or recipient"
-              q={q ?? ""}
-              onQ={setQ}
-              rowHeight={40}
-              onOpen={(row) => void navigate({ to: "/g/$groupId/notifications/$notificationId", params: { groupId, notificationId: row.id } })}
-            />
-          );
-        }}
-      </QueryView>
-    </>
+  "${SERVICE_URL}/notification"`,
+      }}
+      nouns={["notification", "notifications"]}
+      columns={columns}
+      textOf={(each) => `${each.name ?? ""} ${each.reason ?? ""} ${each.type} ${recipientWords(each.type, parseParams(each.params), nameOf)}`}
+      placeholder="Name, reason or recipient"
+      q={q}
+      rowHeight={40}
+      onOpen={(row) => void navigate({ to: "/g/$groupId/notifications/$notificationId", params: { groupId: row.groupId, notificationId: row.id } })}
+    />
   );
 }

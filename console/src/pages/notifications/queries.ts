@@ -5,11 +5,11 @@ export type Notification = Schemas["Notification"];
 
 const PAGE_ITEMS = 1_000;
 
-export function notificationsQuery(groupId: string) {
+export function notificationsQuery(groupId: string, subgroups = false) {
   return queryOptions({
-    queryKey: ["notifications", groupId],
+    queryKey: ["notifications", groupId, subgroups],
     // A group has 200 at most, unless the operator allows more.
-    queryFn: async ({ signal }) => (await read(api.GET("/notification/notifications", { params: { query: { groupId, limit: PAGE_ITEMS } }, signal }))).items,
+    queryFn: async ({ signal }) => (await read(api.GET("/notification/notifications", { params: { query: { groupId, subgroups, limit: PAGE_ITEMS } }, signal }))).items,
     refetchInterval: 30_000,
   });
 }
@@ -30,7 +30,8 @@ export const notificationTypesQuery = queryOptions({
 
 export function refreshNotification(client: QueryClient, changed: Notification): void {
   client.setQueryData(notificationQuery(changed.groupId, changed.id).queryKey, changed);
-  client.setQueryData(notificationsQuery(changed.groupId).queryKey, (before) => before?.map((each) => (each.id === changed.id ? changed : each)));
+  // In the list of its group, and in those of groups above.
+  client.setQueriesData({ queryKey: ["notifications"] }, (before: Notification[] | undefined) => before?.map((each) => (each.id === changed.id ? changed : each)));
   // A list that lacks what was created meanwhile is loaded when it is shown: new data made it look fresh.
-  void client.invalidateQueries({ queryKey: notificationsQuery(changed.groupId).queryKey, refetchType: "none" });
+  void client.invalidateQueries({ queryKey: ["notifications"], refetchType: "none" });
 }

@@ -14,7 +14,7 @@ export function NotificationSwitch({ notification }: { notification: Notificatio
   const name = nameOr(notification.name, notificationId);
   const put = (enabled: boolean) => read(api.PUT("/notification", { body: { groupId, notificationId, enabled } }));
   const fail = (error: Error) => {
-    void client.invalidateQueries({ queryKey: ["notifications", groupId] });
+    void client.invalidateQueries({ queryKey: ["notifications"] });
     showToast(error.message, { tone: "bad" });
   };
   const toggle = useMutation({

@@ -7,7 +7,7 @@ import { drawnSpan, reasonWords, recipientWords, scheduleWords, sliderOf, timesW
 it.each([
   [undefined, {}, "Every event"],
   ["deviceSilent", {}, "A device is silent for 1 day"],
-  ["deviceSilent", { silentAfter: 7_200 }, "A device is silent for 2 h"],
+  ["deviceSilent", { silentAfter: 7_200 }, "A device is silent for 2 hours"],
   ["batteryLow", { batteryBelow: 15 }, "A battery is below 15 %"],
   ["geofenceExit", { geofence: { lat: 1, lng: 2, radius: 2_500 } }, "A device leaves a circle of 2.5 km"],
   ["geofenceEnter", { geofence: { type: "Polygon", coordinates: [] } }, "A device enters a polygon"],
@@ -74,7 +74,7 @@ it.each([
 it("says what a backtest has found", () => {
   const device = (count: number) => ({ deviceId: "dev_1", alarms: Array.from({ length: count }, () => ({ raisedAt: "2026-11-19T08:00:00Z" })) });
   expect(timesWords({ items: [], messages: 0 })).toBe("In the last week it would not have been raised.");
-  expect(timesWords({ items: [device(3)], messages: 6 })).toBe("In the last week it would have been raised 3 times, 6 messages.");
+  expect(timesWords({ items: [device(3)], messages: 6 })).toBe("In the last week it would have been raised 3 times, 6 deliveries.");
   expect(timesWords({ items: [device(1), device(1)], messages: 1, nextToken: "more" })).toBe("In the last week it would have been raised 2 times on 2 devices, 1 message. Not all devices were examined.");
 });
 

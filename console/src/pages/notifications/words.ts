@@ -1,7 +1,7 @@
 // A notification in words: why it fires, whom it reaches, and when it may.
 import type { Schemas } from "~/api/client";
 import type { Params } from "~/pages/connectors/params";
-import { seconds } from "~/pages/connectors/params";
+import { secondsWords } from "~/seconds";
 import type { MeasurementWords } from "~/alarms/words";
 import { conditionWords } from "./condition";
 
@@ -13,15 +13,15 @@ export interface ReasonChoice {
 
 // Those that the service raises itself.
 export const ALERTS: readonly ReasonChoice[] = [
-  { reason: "measurement", label: "A value is too high or too low", hint: "Sent when it has been so for as long as you say, and when it is fine again." },
-  { reason: "deviceSilent", label: "A device is silent", hint: "Sent when it has not reported for so long, and when it reports again." },
+  { reason: "measurement", label: "A value is too high or too low", hint: "Sent when it has been so for a time that you set, and when it is back to normal." },
+  { reason: "deviceSilent", label: "A device is silent", hint: "Sent when it has not reported for a time that you set, and when it reports again." },
   { reason: "batteryLow", label: "A battery is low", hint: "Sent when the charge falls below a limit, and when it has recovered." },
   { reason: "geofenceEnter", label: "A device enters an area", hint: "From its second position on; the first one only says where it is." },
   { reason: "geofenceExit", label: "A device leaves an area", hint: "From its second position on; the first one only says where it is." },
   { reason: "configurationDrift", label: "A configuration drifts", hint: "Sent when a device reports another configuration than it should have." },
-  { reason: "connectorFailing", label: "A connector is failing", hint: "After so many failures in a row, or when its receiver has gone." },
-  { reason: "messagesFailed", label: "A connector gives messages up", hint: "Once, until they are resent or somebody acknowledges the alarm." },
-  { reason: "connectorRecovered", label: "A connector has recovered", hint: "When it succeeds again." },
+  { reason: "connectorFailing", label: "A connector is failing", hint: "Sent after a number of failures in a row, or when its receiver is gone." },
+  { reason: "messagesFailed", label: "A connector gives up deliveries", hint: "Sent once, until they are resent or somebody acknowledges the alarm." },
+  { reason: "connectorRecovered", label: "A connector has recovered", hint: "Sent when a delivery succeeds again." },
 ];
 
 export function isAlert(reason: string): boolean {
@@ -60,7 +60,7 @@ export function reasonWords(reason: string | null | undefined, params: Params, m
     case "measurement":
       return params.condition ? conditionWords(params) : sentence(conditionWords(params, measurement));
     case "deviceSilent":
-      return `A device is silent for ${seconds(numberOf(params, "silentAfter", 86_400))}`;
+      return `A device is silent for ${secondsWords(numberOf(params, "silentAfter", 86_400))}`;
     case "batteryLow":
       return `A battery is below ${numberOf(params, "batteryBelow", 20)} %`;
     case "geofenceEnter":
@@ -72,7 +72,7 @@ export function reasonWords(reason: string | null | undefined, params: Params, m
     case "connectorFailing":
       return failures === 1 ? "A connector fails once" : `A connector fails ${failures} times in a row`;
     case "messagesFailed":
-      return "A connector gives messages up";
+      return "A connector gives up deliveries";
     case "connectorRecovered":
       return "A connector has recovered";
     default:
@@ -173,7 +173,7 @@ export function timesWords({ items, messages, nextToken }: Pick<Schemas["Backtes
   if (raised === 0) return `In the last week it would not have been raised.${part}`;
   const times = raised === 1 ? "once" : `${raised.toLocaleString("en")} times`;
   const where = items.length === 1 ? "" : ` on ${items.length.toLocaleString("en")} devices`;
-  return `In the last week it would have been raised ${times}${where}, ${messages.toLocaleString("en")} ${messages === 1 ? "message" : "messages"}.${part}`;
+  return `In the last week it would have been raised ${times}${where}, ${messages.toLocaleString("en")} ${messages === 1 ? "delivery" : "deliveries"}.${part}`;
 }
 
 // Where a limit may be moved: as far as the values go, and a little further, in round steps.

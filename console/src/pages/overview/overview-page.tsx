@@ -5,8 +5,9 @@ import { Guarded } from "~/frame/guarded";
 import { useQuery } from "@tanstack/react-query";
 import type { Schemas } from "~/api/client";
 import { mayCall, useRights, type Rights } from "~/api/may";
-import { childGroupsQuery, groupQuery, overviewQuery } from "~/api/queries";
-import { useRange } from "~/frame/page-state";
+import { groupQuery, overviewQuery } from "~/api/queries";
+import { GroupLine } from "~/frame/group-name";
+import { useRange, useScope } from "~/frame/page-state";
 import { usePaused } from "~/live/pause";
 import { KINDS } from "~/live/rates";
 import { actionWords } from "~/pages/audit/actions";
@@ -48,28 +49,18 @@ function Overview() {
   const { groupId } = route.useParams();
   const rights = useRights(groupId);
   const group = useQuery(groupQuery(groupId));
-  const above = group.data?.name ?? undefined;
   if (group.isError) return <ErrorState error={group.error} noun="group" onRetry={() => void group.refetch()} />;
   return (
     <>
-      <PageHeader title="Overview" above={above && <GroupLine groupId={groupId} name={above} />} />
+      <PageHeader title="Overview" above={<GroupLine groupId={groupId} />} />
       {rights.isKnown && <Parts key={groupId} groupId={groupId} rights={rights} />}
     </>
   );
 }
 
-function GroupLine({ groupId, name }: { groupId: string; name: string }) {
-  const children = useQuery(childGroupsQuery(groupId));
-  return (
-    <>
-      {name}
-      {(children.data?.items?.length ?? 0) > 0 && " · with the groups below"}
-    </>
-  );
-}
-
 function Parts({ groupId, rights }: { groupId: string; rights: Rights }) {
-  const overview = useQuery(overviewQuery(groupId));
+  const { withBelow } = useScope();
+  const overview = useQuery(overviewQuery(groupId, withBelow));
   const mayList = mayCall(rights, "GET /devices");
   const samples = useQuery({ ...sampleQuery(groupId), enabled: mayList });
   const isAsked = mayList && samples.isPending;
@@ -107,10 +98,11 @@ const UNKNOWN = <span className="ink-3">–</span>;
 
 function Figures({ groupId, overview, span }: { groupId: string; overview: Schemas["GroupOverview"]; span: Span }) {
   const { range } = useRange();
+  const { withBelow } = useScope();
   const { devices, connectors } = overview;
   const length = span.end - span.begin;
-  const now = useQuery(groupMetricsQuery(groupId, bucketsOf(span)));
-  const before = useQuery(groupTotalsQuery(groupId, { begin: span.begin - length, end: span.begin }));
+  const now = useQuery(groupMetricsQuery(groupId, bucketsOf(span), withBelow));
+  const before = useQuery(groupTotalsQuery(groupId, { begin: span.begin - length, end: span.begin }, withBelow));
   const messages = now.data?.totalDeviceMessage ?? 0;
   const compared = now.data && before.data ? changeOf(messages, before.data.totalDeviceMessage ?? 0) : null;
   const delivered = now.data ? deliveredPercent(now.data.totalConnectorMessageProcessed ?? 0, now.data.totalConnectorMessageError ?? 0) : null;
@@ -126,7 +118,7 @@ function Figures({ groupId, overview, span }: { groupId: string; overview: Schem
       {devices && (
         <Figure label="Silent" value={devices.silent === null || devices.silent === undefined ? UNKNOWN : figure(devices.silent)}>
           {(devices.silent ?? 0) > 0 ? (
-            <Link to="/g/$groupId/devices" params={{ groupId }} search={{ seen: "silent", below: true }}>
+            <Link to="/g/$groupId/devices" params={{ groupId }} search={{ seen: "silent" }}>
               List them
             </Link>
           ) : (
@@ -135,7 +127,7 @@ function Figures({ groupId, overview, span }: { groupId: string; overview: Schem
           {(devices.never ?? 0) > 0 && ` · ${figure(devices.never ?? 0)} never seen`}
         </Figure>
       )}
-      <Figure label="Messages" value={now.data ? figure(messages) : UNKNOWN}>
+      <Figure label="Records" value={now.data ? figure(messages) : UNKNOWN}>
         {range.to === "now" ? period : "in the chosen range"}
         {compared !== null && ` · ${compared} vs before`}
       </Figure>
@@ -160,6 +152,7 @@ const FIELDS = { data: "totalDeviceData", telemetry: "totalDeviceTelemetry", geo
 
 function MessagesByKind({ groupId, span }: { groupId: string; span: Span }) {
   const { range, setRange } = useRange();
+  const { withBelow } = useScope();
   const navigate = useNavigate();
   const zoomedFrom = useRef<TimeRange[]>([]);
   const zoom = ({ begin, end }: Span) => {
@@ -171,7 +164,7 @@ function MessagesByKind({ groupId, span }: { groupId: string; span: Span }) {
     if (before) setRange(before);
   };
   const buckets = useMemo(() => bucketsOf(span), [span]);
-  const query = useQuery(groupMetricsQuery(groupId, buckets));
+  const query = useQuery(groupMetricsQuery(groupId, buckets, withBelow));
   const drawn = useMemo(() => {
     const items = query.data?.items ?? [];
     return {
@@ -180,12 +173,12 @@ function MessagesByKind({ groupId, span }: { groupId: string; span: Span }) {
     };
   }, [query.data]);
   return (
-    <Card title="Messages by kind" note={`arrival, ${bucketWords(buckets.seconds)} · drag to zoom, press a bar for its records`}>
+    <Card title="Records by kind" note={`arrival, ${bucketWords(buckets.seconds)} · drag to zoom, press a bar for its records`}>
       {query.isError && !query.data ? (
         <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /group/metrics" groupId={groupId} />
       ) : (
         <Series
-          label="Messages by kind"
+          label="Records by kind"
           look="bars"
           isLoading={query.data === undefined}
           times={drawn.times}
@@ -294,7 +287,8 @@ function shorten(text: string): string {
 }
 
 function LastChanges({ groupId }: { groupId: string }) {
-  const query = useQuery(lastChangesQuery(groupId));
+  const { withBelow } = useScope();
+  const query = useQuery(lastChangesQuery(groupId, withBelow));
   return (
     <Card
       title="Audit log"

@@ -14,13 +14,13 @@ export function bucketsOf(span: Span): Buckets {
   return { begin: Math.floor(span.begin / (seconds * 1_000)) * seconds * 1_000, end: span.end, seconds };
 }
 
-export function groupMetricsQuery(groupId: string, { begin, end, seconds }: Buckets) {
+export function groupMetricsQuery(groupId: string, { begin, end, seconds }: Buckets, subgroups = true) {
   return queryOptions({
-    queryKey: ["group-metrics", groupId, begin, end, seconds],
+    queryKey: ["group-metrics", groupId, begin, end, seconds, subgroups],
     queryFn: ({ signal }) =>
       read(
         api.GET("/group/metrics", {
-          params: { query: { groupId, subgroups: true, beginDate: iso(begin), endDate: iso(end), timeSpan: seconds } },
+          params: { query: { groupId, subgroups, beginDate: iso(begin), endDate: iso(end), timeSpan: seconds } },
           signal,
         }),
       ),
@@ -30,14 +30,14 @@ export function groupMetricsQuery(groupId: string, { begin, end, seconds }: Buck
 }
 
 // The counters of a period in one.
-export function groupTotalsQuery(groupId: string, { begin, end }: Span) {
-  return groupMetricsQuery(groupId, { begin, end, seconds: Math.max(1, Math.ceil((end - begin) / 1_000)) });
+export function groupTotalsQuery(groupId: string, { begin, end }: Span, subgroups = true) {
+  return groupMetricsQuery(groupId, { begin, end, seconds: Math.max(1, Math.ceil((end - begin) / 1_000)) }, subgroups);
 }
 
-export function lastChangesQuery(groupId: string) {
+export function lastChangesQuery(groupId: string, subgroups: boolean) {
   return queryOptions({
-    queryKey: ["audit", groupId, "last"],
-    queryFn: ({ signal }) => read(api.GET("/group/audit", { params: { query: { groupId, subgroups: true, limit: 6 } }, signal })),
+    queryKey: ["audit", groupId, "last", subgroups],
+    queryFn: ({ signal }) => read(api.GET("/group/audit", { params: { query: { groupId, subgroups, limit: 6 } }, signal })),
     refetchInterval: 30_000,
   });
 }

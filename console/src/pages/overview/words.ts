@@ -22,7 +22,7 @@ export function attentionWords({ what, name, count, total }: Attention, groupNam
     case "connectorFailing":
       return { tone: "bad", state: "failing", title: name ?? "A connector", action: "Open" };
     case "deadLetters":
-      return { tone: "bad", state: "dead letters", title: `${name ?? "A connector"}: ${counted(count, "message", "messages")} kept for a resend`, action: "Open" };
+      return { tone: "bad", state: "dead letters", title: `${name ?? "A connector"}: ${counted(count, "delivery", "deliveries")} kept for a resend`, action: "Open" };
     case "filterFailing":
     case "conditionFailing":
       return { tone: "warn", state: what === "filterFailing" ? "filter" : "condition", title: `${name ?? "A filter"}: not evaluated for ${figure(count ?? 0)} of ${counted(total, "record", "records")}`, action: "Open" };
@@ -35,7 +35,7 @@ export function attentionWords({ what, name, count, total }: Attention, groupNam
     case "unknownDevices":
       return { tone: "warn", state: "unknown", title: `${counted(count, "unknown device", "unknown devices")} reported${inGroup}`, action: "List" };
     case "rejectedMessages":
-      return { tone: "warn", state: "rejected", title: `Messages of ${counted(count, "device", "devices")}${inGroup} could not be read`, action: "List" };
+      return { tone: "warn", state: "rejected", title: `Uplinks of ${counted(count, "device", "devices")}${inGroup} could not be read`, action: "List" };
     default:
       return { tone: "warn", state: what, title: name ?? counted(count, "object", "objects"), action: "Open" };
   }

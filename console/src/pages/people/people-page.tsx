@@ -7,6 +7,7 @@ import { useUnreachableReason } from "~/api/reachability";
 import { CONSOLE_HEADERS, api, read, type Schemas } from "~/api/client";
 import { mayCall, useRights, type Rights } from "~/api/may";
 import { groupQuery, queryClient, sessionQuery } from "~/api/queries";
+import { usePageActions } from "~/ui/actions";
 import { Button } from "~/ui/button";
 import { CopyButton } from "~/ui/copy";
 import { Dialog } from "~/ui/dialog";
@@ -79,7 +80,7 @@ function InvitationDialog({ sent, email, onClose }: { sent: Sent; email: string;
       </p>
       {sent.invitationUrl ? (
         <>
-          <p>Hand this link over by a way that only they can read. It is valid for 24 hours. Somebody who has never signed in is signed in by it; others sign in as always.</p>
+          <p>Send them this link privately. It is valid for 24 hours. Somebody who has never signed in is signed in by it; others sign in as always.</p>
           <pre>{sent.invitationUrl}</pre>
           <CopyButton text={sent.invitationUrl} label="Copy the link" />
         </>
@@ -102,7 +103,7 @@ function Invite({ groupId, roles, onClose }: { groupId: string; roles: readonly 
       setSent(done);
       return;
     }
-    showToast(done.mail === "queued" ? `${email} is invited, by a mail.` : `${email} is a member already.`);
+    showToast(done.mail === "queued" ? `${email} is invited by mail.` : `${email} is a member already.`);
     onClose();
   };
   if (sent) return <InvitationDialog sent={sent} email={email} onClose={onClose} />;
@@ -126,7 +127,7 @@ function Invite({ groupId, roles, onClose }: { groupId: string; roles: readonly 
 function LinkDialog({ url, name, onClose }: { url: string; name: string; onClose: () => void }) {
   return (
     <Dialog title={`A link that signs ${name} in`} onClose={onClose}>
-      <p>It works once, within 15 minutes. Hand it over by a way that only they can read.</p>
+      <p>It works once, within 15 minutes. Send it to them privately.</p>
       <pre>{url}</pre>
       <CopyButton text={url} label="Copy the link" />
     </Dialog>
@@ -256,7 +257,9 @@ export function PeoplePage() {
   const members = useInfiniteQuery(membersQuery(groupId));
   const roles = useQuery(rolesQuery);
   const [isInviting, setInviting] = useState(false);
-  const [asked, setAsked] = useState<Member | null>(null);
+  const { person } = route.useSearch();
+  const setSearch = route.useNavigate();
+  const showPermissions = (id: string | undefined) => void setSearch({ search: (before) => ({ ...before, person: id }), replace: id === undefined });
   const [link, setLink] = useState<{ url: string; name: string } | null>(null);
   const [sent, setSent] = useState<{ sent: Sent; email: string } | null>(null);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
@@ -265,7 +268,7 @@ export function PeoplePage() {
   const ask = (member: Member, what: Question) => {
     const email = member.email ?? "";
     if (what === "may") {
-      setAsked(member);
+      showPermissions(member.id);
       return;
     }
     if (what === "invitation") {
@@ -295,6 +298,8 @@ export function PeoplePage() {
     );
   };
   const all = members.data?.pages.flatMap((page) => page.items) ?? [];
+  const asked = all.find((member) => member.id === person);
+  usePageActions(mayCall(rights, "PUT /group/invite") ? [{ id: "invite", label: "Invite somebody", run: () => setInviting(true) }] : []);
   const shown = all.filter((member) => !hidden.has(member.id ?? ""));
   const lockOf = (member: Member): string | undefined => {
     if (isLastAdministrator(member, all)) return "the last administrator";
@@ -337,7 +342,7 @@ export function PeoplePage() {
         )}
       </QueryView>
       {isInviting && <Invite groupId={groupId} roles={mine} onClose={() => setInviting(false)} />}
-      {asked && <WhatMay groupId={groupId} userId={asked.id ?? ""} name={nameOf(asked)} onClose={() => setAsked(null)} />}
+      {asked && <WhatMay groupId={groupId} userId={asked.id ?? ""} name={nameOf(asked)} onClose={() => showPermissions(undefined)} />}
       {link && <LinkDialog {...link} onClose={() => setLink(null)} />}
       {sent && <InvitationDialog {...sent} onClose={() => setSent(null)} />}
     </>

@@ -1,5 +1,10 @@
-import type { RawSearch } from "~/search";
+import { textParam, type RawSearch } from "~/search";
 
-export function peopleSearch(_search: RawSearch): Record<never, never> {
-  return {};
+export interface PeopleSearch {
+  // Whose permissions are shown.
+  person?: string | undefined;
+}
+
+export function peopleSearch(search: RawSearch): PeopleSearch {
+  return { person: textParam(search, "person") };
 }

@@ -56,7 +56,7 @@ function Figures({ samples }: { samples: readonly Sample[] }) {
           rows={[
             ["Stored since the start", of("longwire_records_stored_total")],
             ["Waiting to be written", of("longwire_ingest_queued_records")],
-            ["Network messages rejected", of("longwire_network_messages_rejected_total")],
+            ["Uplinks rejected", of("longwire_network_messages_rejected_total")],
             ["Live listeners", of("longwire_live_listeners")],
           ]}
         />

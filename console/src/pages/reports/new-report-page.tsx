@@ -1,17 +1,12 @@
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
-import { ApiProblem, type Schemas } from "~/api/client";
-import { mayCall, useRights } from "~/api/may";
-import { groupQuery } from "~/api/queries";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import type { Schemas } from "~/api/client";
+import { useRights } from "~/api/may";
 import { useZone } from "~/frame/page-state";
 import { notificationTypesQuery } from "~/pages/notifications/queries";
-import { Button } from "~/ui/button";
-import { sendByKeys } from "~/ui/keys";
-import { PageHeader } from "~/ui/page";
-import { ErrorState, Loading, QueryView } from "~/ui/state";
+import { NewForm, NewPage, problemOf, useNewDraft } from "~/ui/new-form";
 import { showToast } from "~/ui/toast";
-import { Locked } from "~/ui/why";
 import { bodyOf, emptyForm, isComplete } from "./form";
 import { createReport, reportsQuery } from "./queries";
 import { ReportFields, firstContent } from "./report-fields";
@@ -28,7 +23,7 @@ function NewFields({ groupId, types }: { groupId: string; types: readonly Schema
   const zone = useZone() || Intl.DateTimeFormat().resolvedOptions().timeZone;
   const rights = useRights(groupId);
   const { fields, noMail } = useMemo(() => channelOf(types, rights.isOperator), [types, rights.isOperator]);
-  const [form, setForm] = useState(() => ({ ...emptyForm(zone), content: firstContent(rights), ...(noMail ? { to: "webhook" as const } : {}) }));
+  const { form, isChanged, change } = useNewDraft(() => ({ ...emptyForm(zone), content: firstContent(rights), ...(noMail ? { to: "webhook" as const } : {}) }));
   const save = useMutation({
     mutationFn: () => createReport({ groupId, ...bodyOf(form, fields) }),
     onSuccess: (created) => {
@@ -38,58 +33,19 @@ function NewFields({ groupId, types }: { groupId: string; types: readonly Schema
       void navigate({ to: "/g/$groupId/reports/$reportId", params: { groupId, reportId: created.id } });
     },
   });
-  const problem = save.error instanceof ApiProblem ? save.error : null;
-  const missing = isComplete(form, fields);
+  const problem = problemOf(save);
   return (
-    <form
-      className="edit-form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (!save.isPending && !missing) save.mutate();
-      }}
-      onKeyDown={sendByKeys}
-    >
-      <ReportFields groupId={groupId} form={form} fields={fields} noMail={noMail} problem={problem} onChange={(change) => setForm((before) => ({ ...before, ...change }))} />
-      {save.error && !(problem && problem.fields.length > 0) && <ErrorState error={save.error} />}
-      <div className="form-actions edit-actions">
-        <Button look="primary" type="submit" disabledReason={missing} disabled={save.isPending}>
-          Save
-        </Button>
-        {problem && problem.fields.length > 0 && (
-          <span className="field-error" role="alert">
-            {problem.fields.length === 1 ? "One field is wrong." : `${problem.fields.length} fields are wrong.`} Nothing is saved.
-          </span>
-        )}
-      </div>
-    </form>
+    <NewForm save={save} isChanged={isChanged} missing={isComplete(form, fields)}>
+      <ReportFields groupId={groupId} form={form} fields={fields} noMail={noMail} problem={problem} onChange={change} />
+    </NewForm>
   );
 }
 
 export function NewReportPage() {
   const { groupId } = route.useParams();
-  const rights = useRights(groupId);
-  const group = useQuery(groupQuery(groupId));
-  const types = useQuery(notificationTypesQuery);
   return (
-    <>
-      <PageHeader
-        title="New report"
-        above={
-          <>
-            {group.data?.name} /{" "}
-            <Link to="/g/$groupId/reports" params={{ groupId }}>
-              Reports
-            </Link>
-          </>
-        }
-      />
-      {rights.isKnown && !mayCall(rights, "POST /report") ? (
-        <Locked label="New report" operation="POST /report" groupId={groupId} />
-      ) : (
-        <QueryView query={types} skeletonRows={8}>
-          {(all) => (rights.isPending ? <Loading /> : <NewFields groupId={groupId} types={all} />)}
-        </QueryView>
-      )}
-    </>
+    <NewPage groupId={groupId} title="New report" list={{ to: "/g/$groupId/reports", label: "Reports" }} operation="POST /report" query={useQuery(notificationTypesQuery)}>
+      {(types) => <NewFields groupId={groupId} types={types} />}
+    </NewPage>
   );
 }

@@ -17,11 +17,11 @@ function typed(answer: Promise<Wire>): Promise<Report> {
 
 const PAGE_ITEMS = 1_000;
 
-export function reportsQuery(groupId: string) {
+export function reportsQuery(groupId: string, subgroups = false) {
   return queryOptions({
-    queryKey: ["reports", groupId],
+    queryKey: ["reports", groupId, subgroups],
     // A group has 50 at most, unless the operator allows more. What becomes of each is in the list.
-    queryFn: async ({ signal }) => (await read(api.GET("/group/reports", { params: { query: { groupId, limit: PAGE_ITEMS } }, signal }))).items as readonly unknown[] as readonly Report[],
+    queryFn: async ({ signal }) => (await read(api.GET("/group/reports", { params: { query: { groupId, subgroups, limit: PAGE_ITEMS } }, signal }))).items as readonly unknown[] as readonly Report[],
     refetchInterval: 15_000,
   });
 }
@@ -49,8 +49,9 @@ export function updateReport(body: Change): Promise<Report> {
 }
 
 export function refreshReport(client: QueryClient, changed: Report): void {
-  const { queryKey } = reportsQuery(changed.groupId);
-  client.setQueryData(queryKey, (before) => before?.map((each) => (each.id === changed.id ? changed : each)));
+  // In the list of its group, and in those of groups above.
+  const queryKey = ["reports"];
+  client.setQueriesData({ queryKey }, (before: readonly Report[] | undefined) => before?.map((each) => (each.id === changed.id ? changed : each)));
   // A list that lacks what was created meanwhile is loaded when it is shown: new data made it look fresh.
   void client.invalidateQueries({ queryKey, refetchType: "none" });
 }

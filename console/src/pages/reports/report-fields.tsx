@@ -233,7 +233,7 @@ function ContentCard(props: Props) {
   const Fields = FIELDS[form.content];
   const errors = otherErrors(problem, form.content);
   return (
-    <Card title="What is in it" className="form report-content">
+    <Card title="Content" className="form report-content">
       <fieldset className="reasons report-contents">
         <legend className="visually-hidden">Content</legend>
         {CONTENTS.map(([content, label, hint, operation]) => {
@@ -338,7 +338,7 @@ function RecipientCard({ form, fields, noMail, problem, onChange }: Props) {
     <Card title="To whom" className="form">
       <fieldset className="reasons">
         <legend className="visually-hidden">Sent by</legend>
-        {choice("email", "E-mail", noMail ?? "To each address a mail of its own, with the file, or a link to a large one.", noMail !== undefined && !isMail)}
+        {choice("email", "E-mail", noMail ?? "Each address gets its own mail with the file, or with a link to a large one.", noMail !== undefined && !isMail)}
         {choice("webhook", "Webhook", "The file in a request to a URL, signed if wanted.", false)}
       </fieldset>
       {fieldError(problem, "to.type") && <p className="field-error">{fieldError(problem, "to.type")}</p>}

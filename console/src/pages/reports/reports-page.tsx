@@ -4,16 +4,13 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useMeasurementWords } from "~/alarms/queries";
 import { mayCall, useRights } from "~/api/may";
-import { groupQuery } from "~/api/queries";
 import { SERVICE_URL } from "~/base-path";
+import { GroupName } from "~/frame/group-name";
+import { useScope } from "~/frame/page-state";
 import { bytes } from "~/pages/platform/exposition";
-import { Button } from "~/ui/button";
-import { PageHeader } from "~/ui/page";
-import { SearchedList } from "~/ui/searched-list";
-import { Empty, QueryView } from "~/ui/state";
+import { ListPage } from "~/ui/list-page";
 import type { Column } from "~/ui/table";
 import { TimeText } from "~/ui/time-text";
-import { Locked } from "~/ui/why";
 import { nameOr } from "~/ui/name";
 import { reportsQuery, type Report } from "./queries";
 import { RunPill, causeOf, sizeWords } from "./report-run";
@@ -61,7 +58,7 @@ function SizeCell({ report: { lastRun: run } }: { report: Report }) {
   );
 }
 
-function useColumns(groupId: string): Column<Report>[] {
+function useColumns(groupId: string, hasGroups: boolean): Column<Report>[] {
   const mayWrite = mayCall(useRights(groupId), "PUT /report");
   return useMemo(() => {
     const columns: Column<Report>[] = [
@@ -71,14 +68,14 @@ function useColumns(groupId: string): Column<Report>[] {
         width: "minmax(120px, 1.1fr)",
         card: "title",
         cell: (row) => (
-          <Link to="/g/$groupId/reports/$reportId" params={{ groupId, reportId: row.id }} className="row-name">
+          <Link to="/g/$groupId/reports/$reportId" params={{ groupId: row.groupId, reportId: row.id }} className="row-name">
             {nameOr(row.name, row.id)}
           </Link>
         ),
       },
       {
         id: "content",
-        head: "What",
+        head: "Content",
         width: "minmax(140px, 1.6fr)",
         card: "wide",
         cell: (row) => (
@@ -106,68 +103,44 @@ function useColumns(groupId: string): Column<Report>[] {
       { id: "run", head: "Last run", width: "minmax(190px, 1.4fr)", card: "wide", cell: (row) => <RunCell report={row} /> },
       { id: "size", head: "Size", width: "84px", align: "end", cell: (row) => <SizeCell report={row} /> },
     ];
+    if (hasGroups) columns.splice(1, 0, { id: "group", head: "Group", width: "minmax(80px, 0.7fr)", card: "line", cell: (row) => <GroupName groupId={row.groupId} /> });
     if (mayWrite) columns.push({ id: "switch", head: "On", width: "44px", card: "line", cell: (row) => <ReportSwitch report={row} /> });
     return columns;
-  }, [groupId, mayWrite]);
+  }, [mayWrite, hasGroups]);
 }
 
 export function ReportsPage() {
   const { groupId } = route.useParams();
   const { q } = route.useSearch();
   const navigate = useNavigate();
-  const setSearch = route.useNavigate();
-  const rights = useRights(groupId);
-  const group = useQuery(groupQuery(groupId));
-  const query = useQuery(reportsQuery(groupId));
-  const columns = useColumns(groupId);
+  const { withBelow } = useScope();
+  const query = useQuery(reportsQuery(groupId, withBelow));
+  const columns = useColumns(groupId, query.data?.some((each) => each.groupId !== groupId) ?? false);
   const { find } = useMeasurementWords(groupId);
-  const mayCreate = mayCall(rights, "POST /report");
-  const setQ = (text: string) => void setSearch({ search: (before) => ({ ...before, q: text || undefined }), replace: true });
-  const create = () => void navigate({ to: "/g/$groupId/reports/new", params: { groupId } });
   return (
-    <>
-      <PageHeader
-        title="Reports"
-        above={group.data?.name}
-        actions={
-          rights.isKnown &&
-          (mayCreate ? (
-            <Button look="primary" onClick={create}>
-              New report
-            </Button>
-          ) : (
-            <Locked label="New report" operation="POST /report" groupId={groupId} />
-          ))
-        }
-      />
-      <QueryView query={query} operation="GET /group/reports" groupId={groupId} noun="group">
-        {(all) => {
-          if (all.length === 0)
-            return (
-              <Empty
-                text="A report is a file that is made and sent by itself: yesterday's records, last week's temperatures, or the alarms of a month, as CSV or a spreadsheet, by mail or to a webhook."
-                action={mayCreate && <Button writes onClick={create}>Create the first report</Button>}
-                curl={`curl -H "Authorization: Bearer $TOKEN" \\
+    <ListPage
+      groupId={groupId}
+      title="Reports"
+      query={query}
+      readOperation="GET /group/reports"
+      createOperation="POST /report"
+      newPage="/g/$groupId/reports/new"
+      newLabel="New report"
+      empty={{
+        text: "A report is a file that is made and sent on a schedule: yesterday's records, last week's temperatures, or the alarms of a month, as CSV or a spreadsheet, by mail or to a webhook.",
+        create: "Create the first report",
+        curl: `curl -H "Authorization: Bearer $TOKEN" \\
   -H "Content-Type: application/json" \\
   -d '{"groupId":"${groupId}","name":"Devices","content":"devices","every":"week","at":"06:00","to":{"type":"webhook","params":{"url":"https://example.com/reports"}}}' \\
-  "${SERVICE_URL}/report"`}
-              />
-            );
-          return (
-            <SearchedList
-              all={all}
-              nouns={["report", "reports"]}
-              columns={columns}
-              textOf={(each) => `${each.name ?? ""} ${contentWords(each, find)} ${recipientWords(each.to)}`}
-              placeholder="Name, content or recipient"
-              q={q ?? ""}
-              onQ={setQ}
-              rowHeight={ROW_PX}
-              onOpen={(row) => void navigate({ to: "/g/$groupId/reports/$reportId", params: { groupId, reportId: row.id } })}
-            />
-          );
-        }}
-      </QueryView>
-    </>
+  "${SERVICE_URL}/report"`,
+      }}
+      nouns={["report", "reports"]}
+      columns={columns}
+      textOf={(each) => `${each.name ?? ""} ${contentWords(each, find)} ${recipientWords(each.to)}`}
+      placeholder="Name, content or recipient"
+      q={q}
+      rowHeight={ROW_PX}
+      onOpen={(row) => void navigate({ to: "/g/$groupId/reports/$reportId", params: { groupId: row.groupId, reportId: row.id } })}
+    />
   );
 }

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Switch } from "~/pages/connectors/toggle";
 import { showToast } from "~/ui/toast";
 import { nameOr } from "~/ui/name";
-import { refreshReport, reportsQuery, updateReport, type Report } from "./queries";
+import { refreshReport, updateReport, type Report } from "./queries";
 
 const DISABLED_MEANS = "While it is disabled nothing is sent, also not later for what was due meanwhile.";
 
@@ -13,7 +13,7 @@ export function ReportSwitch({ report }: { report: Report }) {
   const name = nameOr(report.name, reportId);
   const put = (enabled: boolean) => updateReport({ groupId, reportId, enabled });
   const fail = (error: Error) => {
-    void client.invalidateQueries({ queryKey: reportsQuery(groupId).queryKey });
+    void client.invalidateQueries({ queryKey: ["reports"] });
     showToast(error.message, { tone: "bad" });
   };
   const toggle = useMutation({

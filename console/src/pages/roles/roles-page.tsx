@@ -15,6 +15,7 @@ import { PageHeader } from "~/ui/page";
 import { QueryView } from "~/ui/state";
 import { useSubmission } from "~/ui/submit";
 import { hold, showToast } from "~/ui/toast";
+import { groupPermissions } from "./permission-groups";
 import { permissionsQuery, rolesQuery } from "./queries";
 
 type Role = Schemas["Role"];
@@ -58,22 +59,25 @@ function RoleDialog({
       <Form submission={submission} onSubmit={save} submit={role ? "Save" : "Create"}>
         <TextField label="Name" required value={name} error={submission.errorOf("name")} onChange={(event) => setName(event.target.value)} />
         <TextField label="Description" value={description} error={submission.errorOf("description")} onChange={(event) => setDescription(event.target.value)} />
-        <fieldset className="roles-permissions">
-          <legend>Permissions</legend>
-          {submission.errorOf("permissions") && <p className="field-error">{submission.errorOf("permissions")}</p>}
-          {permissions.map((permission) => {
-            const isLocked = !mayGive(permission.id) && !chosen.has(permission.id);
-            return (
-              <label key={permission.id} title={isLocked ? "You do not hold it yourself." : permission.description}>
-                <input type="checkbox" checked={chosen.has(permission.id)} disabled={isLocked} onChange={() => toggle(permission.id)} />
-                <span>
-                  {permission.name}
-                  <small>{permission.description}</small>
-                </span>
-              </label>
-            );
-          })}
-        </fieldset>
+        {submission.errorOf("permissions") && <p className="field-error">{submission.errorOf("permissions")}</p>}
+        {groupPermissions(permissions).map((group) => (
+          <fieldset key={group.title} className="roles-permissions">
+            <legend>{group.title}</legend>
+            <p className="field-hint">{group.sentence}</p>
+            {group.permissions.map((permission) => {
+              const isLocked = !mayGive(permission.id) && !chosen.has(permission.id);
+              return (
+                <label key={permission.id} title={isLocked ? "You do not hold it yourself, so you cannot give it." : undefined}>
+                  <input type="checkbox" checked={chosen.has(permission.id)} disabled={isLocked} onChange={() => toggle(permission.id)} />
+                  <span>
+                    {permission.name}
+                    <small>{permission.description}</small>
+                  </span>
+                </label>
+              );
+            })}
+          </fieldset>
+        ))}
       </Form>
     </Dialog>
   );
@@ -121,33 +125,42 @@ function Matrix({
             ))}
           </tr>
         </thead>
-        <tbody>
-          {permissions.map((permission) => (
-            <tr key={permission.id}>
-              <th scope="row">
-                <span title={permission.description}>{permission.name}</span> <code className="ink-3">{permission.id}</code>{" "}
-                {!mayGive(permission.id) && (
-                  <span className="ink-3" title="You do not hold it in this group, so you cannot give it.">
-                    not yours
-                  </span>
-                )}
+        {groupPermissions(permissions).map((group) => (
+          <tbody key={group.title}>
+            <tr className="roles-group">
+              <th scope="rowgroup" colSpan={roles.length + 1}>
+                {group.title}
+                <small>{group.sentence}</small>
               </th>
-              {roles.map((role) => (
-                <td key={role.id} data-role={role.name} data-holds={role.permissions.includes(permission.id)}>
-                  {role.permissions.includes(permission.id) ? (
-                    <span className="roles-yes">
-                      ✓<span className="visually-hidden"> yes</span>
-                    </span>
-                  ) : (
-                    <span className="ink-3">
-                      –<span className="visually-hidden"> no</span>
+            </tr>
+            {group.permissions.map((permission) => (
+              <tr key={permission.id}>
+                <th scope="row">
+                  {permission.name} <code className="ink-3">{permission.id}</code>{" "}
+                  {!mayGive(permission.id) && (
+                    <span className="ink-3" title="You do not hold it in this group, so you cannot give it.">
+                      not yours
                     </span>
                   )}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
+                  <small>{permission.description}</small>
+                </th>
+                {roles.map((role) => (
+                  <td key={role.id} data-role={role.name} data-holds={role.permissions.includes(permission.id)}>
+                    {role.permissions.includes(permission.id) ? (
+                      <span className="roles-yes">
+                        ✓<span className="visually-hidden"> yes</span>
+                      </span>
+                    ) : (
+                      <span className="ink-3">
+                        –<span className="visually-hidden"> no</span>
+                      </span>
+                    )}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        ))}
       </table>
     </div>
   );

@@ -31,7 +31,7 @@ const PAGE_ITEMS = 100;
 
 const SharedMap = lazy(() => import("./shared-map"));
 
-// What has been read stays while the service is asked again in vain.
+// What has been read stays while further requests fail.
 function Failure({ error, onRetry }: { error: Error; onRetry: () => void }) {
   return (
     <div className="shared-note" role="alert">

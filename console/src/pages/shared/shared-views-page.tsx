@@ -6,7 +6,8 @@ import { useMay } from "~/api/may";
 import { queryClient } from "~/api/queries";
 import { SERVICE_URL } from "~/base-path";
 import { Guarded } from "~/frame/guarded";
-import { GroupName } from "~/pages/devices/devices-page";
+import { GroupLine, GroupName } from "~/frame/group-name";
+import { useScope } from "~/frame/page-state";
 import { usePeople } from "~/pages/jobs/queries";
 import { Button } from "~/ui/button";
 import { PageHeader } from "~/ui/page";
@@ -104,21 +105,18 @@ function Row({ link, nameOf, mayRevoke }: { link: ShareLink; nameOf: (id: string
 function SharedViews() {
   const { groupId } = route.useParams();
   const nameOf = usePeople(groupId);
+  const { withBelow } = useScope();
   const mayRevoke = useMay(groupId, "DELETE /share");
   const query = useQuery({
-    queryKey: ["shares", groupId],
-    queryFn: async ({ signal }) => (await read(api.GET("/group/shares", { params: { query: { groupId, subgroups: true, limit: PAGE_ITEMS } }, signal }))).items,
+    queryKey: ["shares", groupId, withBelow],
+    queryFn: async ({ signal }) => (await read(api.GET("/group/shares", { params: { query: { groupId, subgroups: withBelow, limit: PAGE_ITEMS } }, signal }))).items,
     refetchInterval: 15_000,
   });
   return (
     <>
       <PageHeader
         title="Shared views"
-        above={
-          <>
-            <GroupName groupId={groupId} /> · with the groups below
-          </>
-        }
+        above={<GroupLine groupId={groupId} />}
         state={query.data && <span className="count">{query.data.length.toLocaleString("en")}</span>}
       />
       <QueryView query={query} operation="GET /group/shares" groupId={groupId} noun="group">

@@ -17,11 +17,11 @@ const route = getRouteApi("/frame/m/$messageId");
 function MessageAlone({ messageId }: { messageId: string }) {
   const query = useQuery(messageQuery(messageId));
   return (
-    <QueryView query={query} noun="message" skeletonRows={4}>
+    <QueryView query={query} noun="delivery" skeletonRows={4}>
       {(message) => (
         <>
           <PageHeader
-            title="One message and every attempt"
+            title="One delivery and every attempt"
             below={
               <>
                 <KindLabel kind={message.event.kind ?? ""} /> · <IdText id={messageId} /> · its record is not stored any more, or is not yours to read

@@ -266,7 +266,7 @@ function Rest({ trace }: { trace: Trace }) {
       <div className="step-body">
         {notTaken.length > 0 && (
           <p className="ink-2">
-            Not taken by:{" "}
+            Not forwarded by:{" "}
             {notTaken.map((each, index) => (
               <span key={each.connectorId}>
                 {index > 0 && ", "}
@@ -322,7 +322,7 @@ function Above({ trace }: { trace: Trace }) {
 export function TraceActions({ value, curl }: { value: unknown; curl: string }) {
   const [showsJson, setShowsJson] = useState(false);
   const json = JSON.stringify(value, null, 2);
-  const copy = async (text: string, what: string) => showToast((await copyText(text)) ? `${what} copied.` : "The browser does not let this page copy.");
+  const copy = async (text: string, what: string) => showToast((await copyText(text)) ? `${what} copied.` : "The browser does not allow this page to copy.");
   return (
     <>
       <Button onClick={() => void copy(location.href, "Link")}>Copy link</Button>
@@ -364,7 +364,7 @@ export function TraceView({ query }: { query: UseQueryResult<Trace> }) {
                 <Decoded trace={trace} first={first} />
                 <Step at={arrival.arrivedAt} first={first} tone="good">
                   <p>
-                    <strong>Stored</strong> <span className="ink-2">with its messages, in one commit; confirmed after it</span>
+                    <strong>Stored</strong> <span className="ink-2">with its deliveries, in one commit; confirmed after it</span>
                   </p>
                 </Step>
                 {trace.connectors.map(

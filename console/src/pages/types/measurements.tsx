@@ -20,7 +20,7 @@ type Declared = Schemas["MeasurementInput"];
 const CLASSES = [
   ["gauge", "Gauge: a number that goes up and down"],
   ["counter", "Counter: only grows, a smaller number is a reset"],
-  ["amount", "Amount: what came since the last message"],
+  ["amount", "Amount: what was added since the last record"],
   ["state", "State: a word, or yes and no"],
 ] as const;
 const KINDS = ["data", "event", "geoloc", "telemetry"] as const;
@@ -65,7 +65,7 @@ function declaredQuery(type: string, groupId: string) {
   };
 }
 
-// The version of what was never declared, so that of two who are first one is told.
+// The version of what was never declared, so that the second of two who declare it at once is refused.
 const NEVER = "1970-01-01T00:00:00.000Z";
 
 async function declare(type: string, groupId: string, measurements: readonly Declared[], over: DeclaredList): Promise<DeclaredList> {

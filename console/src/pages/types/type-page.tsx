@@ -1,5 +1,5 @@
 // One device type: its devices, its configuration policy, and the workbench for its decoder.
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { api, read } from "~/api/client";
@@ -8,6 +8,7 @@ import { groupQuery } from "~/api/queries";
 import { useGroupId } from "~/frame/page-state";
 import { GroupName } from "~/pages/devices/devices-page";
 import { Button } from "~/ui/button";
+import { knownValues } from "~/ui/configuration";
 import { Card, Facts, PageHeader } from "~/ui/page";
 import { PolicyForm, type PolicyQuery } from "~/ui/policy-form";
 import { QueryView } from "~/ui/state";
@@ -27,7 +28,7 @@ function DeviceCount({ groupId, type }: { groupId: string; type: string }) {
   if (!devices.data) return <span className="ink-3">{devices.isError ? "not known" : "…"}</span>;
   const { total, totalIsMore } = devices.data;
   return (
-    <Link to="/g/$groupId/devices" params={{ groupId }} search={{ type, below: true }}>
+    <Link to="/g/$groupId/devices" params={{ groupId }} search={{ type }}>
       {(total ?? 0).toLocaleString("en")}
       {totalIsMore ? "+" : ""} in {group.data?.name ?? "this group"} and below
     </Link>
@@ -60,7 +61,8 @@ function policyQuery(type: string): PolicyQuery {
   };
 }
 
-function Policy({ type, isEditable }: { type: string; isEditable: boolean }) {
+function Policy({ type, defaults, isEditable }: { type: string; defaults: string | null | undefined; isEditable: boolean }) {
+  const known = useMemo(() => knownValues([{ name: type, defaultConfiguration: defaults }]), [type, defaults]);
   const options = policyQuery(type);
   return (
     <Card title="Configuration policy">
@@ -70,6 +72,7 @@ function Policy({ type, isEditable }: { type: string; isEditable: boolean }) {
             key={type}
             found={found}
             query={options}
+            known={known}
             explanation={isEditable ? POLICY : `${POLICY} Who may change the type changes it.`}
             isEditable={isEditable}
             put={(policy, ifUpdatedAt) => read(api.PUT("/device/type/configuration", { body: { type, policy, ifUpdatedAt } }))}
@@ -130,7 +133,7 @@ export function TypePage() {
             </QueryView>
             {/* Shown with what is above it, which is as high as the decoder is long. */}
             <div hidden={decoder.isLoading}>
-              <Policy type={type} isEditable={mayChange} />
+              <Policy type={type} defaults={found.defaultConfiguration} isEditable={mayChange} />
             </div>
             {groupId && !decoder.isLoading && mayCall(rights, "GET /group/measurements") && <Measurements type={type} groupId={groupId} />}
           </>

@@ -187,7 +187,7 @@ export function Workbench({
     if (isCommand(event, "Enter") && mayTry && !run.isPending && !given.error) start();
   };
   return (
-    <Card title="Decoder" note={!isChanged && present.decoder ? "As it is in use" : "A draft: nothing is saved yet"}>
+    <Card title="Decoder" note={!isChanged && present.decoder ? "Saved and in use" : "A draft: nothing is saved yet"}>
       <div className="bench">
         <div className="form" onKeyDown={onKeyDown}>
           <Select label="Kind" options={KINDS} value={kind} onChange={(event) => change({ kind: event.target.value as typeof kind, source })} />
@@ -228,7 +228,7 @@ export function Workbench({
             )}
             <DiscardButton edit={edit} />
             {present.decoder && !isChanged && mayCall(rights, "POST /device/redecode") && (
-              <Link to="/g/$groupId/jobs" params={{ groupId: pageGroupId ?? groupId }} search={{ new: "redecode", type, below: true }} className="button button-normal">
+              <Link to="/g/$groupId/jobs" params={{ groupId: pageGroupId ?? groupId }} search={{ new: "redecode", type }} className="button button-normal">
                 Redecode stored records
               </Link>
             )}

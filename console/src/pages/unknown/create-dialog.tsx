@@ -56,10 +56,10 @@ export function CreateDialog({ device, onClose }: { device: UnknownDevice; onClo
         {groupOptions.length > 1 && (
           <Select label="Group" options={groupOptions} value={groupId} error={submission.errorOf("groupId")} onChange={(event) => setGroupId(event.target.value)} />
         )}
-        <TextField label="Tags" hint="With commas between them." value={tags} error={submission.errorOf("tags")} onChange={(event) => setTags(event.target.value)} />
+        <TextField label="Tags" hint="Separated by commas." value={tags} error={submission.errorOf("tags")} onChange={(event) => setTags(event.target.value)} />
         {device.hasMessage && (
           <Checkbox
-            label="Store the last message as its first record"
+            label="Store the last uplink as its first record"
             hint="Decoded by the type, with its own time, as if it arrived now."
             checked={storesMessage}
             onChange={(event) => setStoresMessage(event.target.checked)}

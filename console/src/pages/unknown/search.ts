@@ -1,9 +1,5 @@
-import { flagParam, type RawSearch } from "~/search";
+import type { RawSearch } from "~/search";
 
-export interface UnknownDevicesSearch {
-  below?: true | undefined;
-}
-
-export function unknownDevicesSearch(search: RawSearch): UnknownDevicesSearch {
-  return { below: flagParam(search, "below") ? true : undefined };
+export function unknownDevicesSearch(_search: RawSearch): Record<never, never> {
+  return {};
 }

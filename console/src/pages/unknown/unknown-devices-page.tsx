@@ -7,9 +7,9 @@ import { api, read } from "~/api/client";
 import { useMay } from "~/api/may";
 import { queryClient } from "~/api/queries";
 import { SERVICE_URL } from "~/base-path";
-import { GroupName } from "~/pages/devices/devices-page";
+import { GroupName } from "~/frame/group-name";
+import { useScope } from "~/frame/page-state";
 import { Button } from "~/ui/button";
-import { Checkbox } from "~/ui/field";
 import { PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
 import { Empty, QueryView } from "~/ui/state";
@@ -40,7 +40,7 @@ function Message({ device }: { device: UnknownDevice }) {
 
 function Row({ device, hasGroup, mayCreate, onCreate, onDismiss }: { device: UnknownDevice; hasGroup: boolean; mayCreate: boolean; onCreate: () => void; onDismiss: () => void }) {
   const words = reasonWords(device.reason);
-  const about = device.originalId || "messages without an id";
+  const about = device.originalId || "uplinks without an id";
   return (
     <tr>
       <td>
@@ -56,13 +56,13 @@ function Row({ device, hasGroup, mayCreate, onCreate, onDismiss }: { device: Unk
         <Pill tone={words.tone}>{words.state}</Pill>
         <div className="ink-2">{device.detail ?? words.advice}</div>
       </td>
-      <td data-label="Messages" className="number">
+      <td data-label="Uplinks" className="number">
         {device.count.toLocaleString("en")}
       </td>
       <td data-label="Last" className="unknown-last">
         <TimeText at={device.lastAt} withAgo precision="minute" />
       </td>
-      <td data-label="Last message">
+      <td data-label="Last uplink">
         <Message device={device} />
       </td>
       <td className="row-actions">
@@ -85,20 +85,18 @@ function Row({ device, hasGroup, mayCreate, onCreate, onDismiss }: { device: Unk
 
 function UnknownDevices() {
   const { groupId } = route.useParams();
-  const search = route.useSearch();
-  const setSearch = route.useNavigate();
+  const { withBelow, setWithBelow } = useScope();
   const mayCreate = useMay(groupId, "POST /device");
   const [created, setCreated] = useState<UnknownDevice | null>(null);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
   const query = useInfiniteQuery({
-    queryKey: ["unknown-devices", groupId, search.below ?? false],
+    queryKey: ["unknown-devices", groupId, withBelow],
     queryFn: ({ pageParam, signal }) =>
-      read(api.GET("/group/unknownDevices", { params: { query: { groupId, subgroups: search.below ?? false, limit: PAGE_ITEMS, nextToken: pageParam } }, signal })),
+      read(api.GET("/group/unknownDevices", { params: { query: { groupId, subgroups: withBelow, limit: PAGE_ITEMS, nextToken: pageParam } }, signal })),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.nextToken ?? undefined,
     refetchInterval: REFRESH_MS,
   });
-  const setBelow = (below: boolean) => void setSearch({ search: (before) => ({ ...before, below: below ? true : undefined }) });
   const show = (keys: readonly string[]) => setHidden((known) => new Set([...known].filter((each) => !keys.includes(each))));
   const dismiss = (devices: readonly UnknownDevice[], text: string, request: () => Promise<unknown>) => {
     const keys = devices.map(keyOf);
@@ -116,7 +114,7 @@ function UnknownDevices() {
   const dismissOne = (device: UnknownDevice) => {
     const { network, originalId } = device;
     const named = { groupId: device.groupId, network, originalId };
-    dismiss([device], `Dismissing ${originalId || "messages without an id"}; what reports again comes back.`, () =>
+    dismiss([device], `Dismissing ${originalId || "uplinks without an id"}; what reports again comes back.`, () =>
       read(api.DELETE("/group/unknownDevices", { params: { query: named } })),
     );
   };
@@ -124,7 +122,7 @@ function UnknownDevices() {
   const shown = rows.filter((each) => !hidden.has(keyOf(each)));
   const dismissAll = () =>
     dismiss(rows, "Dismissing all; what reports again comes back.", () =>
-      read(api.DELETE("/group/unknownDevices", { params: { query: { groupId, subgroups: search.below ?? false } } })),
+      read(api.DELETE("/group/unknownDevices", { params: { query: { groupId, subgroups: withBelow } } })),
     );
   return (
     <>
@@ -139,15 +137,12 @@ function UnknownDevices() {
         below="What arrived with the token of the group in the last seven days, and became no record."
         actions={mayCreate && shown.length > 1 && <Button writes onClick={dismissAll}>Dismiss all</Button>}
       />
-      <div className="filters">
-        <Checkbox label="With groups below" checked={search.below ?? false} onChange={(event) => setBelow(event.target.checked)} />
-      </div>
       <QueryView query={query} operation="GET /group/unknownDevices" groupId={groupId} noun="group">
         {() =>
           shown.length === 0 ? (
             <Empty
-              text="Whatever reported in the last seven days is a device of this group. If a device is silent nonetheless, its messages do not reach the service: look at its network, and at the URL and token there."
-              action={!search.below && <Button onClick={() => setBelow(true)}>With groups below</Button>}
+              text="Whatever reported in the last seven days is a device of this group. If a device is silent nonetheless, its uplinks do not reach the service: look at its network, and at the URL and token there."
+              action={!withBelow && <Button onClick={() => setWithBelow(true)}>With groups below</Button>}
               curl={`curl -H "Authorization: Bearer $TOKEN" \\
   "${SERVICE_URL}/group/unknownDevices?groupId=${groupId}&subgroups=true"`}
             />
@@ -157,11 +152,11 @@ function UnknownDevices() {
                 <thead>
                   <tr>
                     <th>Original id</th>
-                    {search.below && <th>Group</th>}
+                    {withBelow && <th>Group</th>}
                     <th>Why</th>
-                    <th>Messages</th>
+                    <th>Uplinks</th>
                     <th>Last</th>
-                    <th>Last message</th>
+                    <th>Last uplink</th>
                     <th>
                       <span className="visually-hidden">Actions</span>
                     </th>
@@ -172,7 +167,7 @@ function UnknownDevices() {
                     <Row
                       key={keyOf(device)}
                       device={device}
-                      hasGroup={search.below ?? false}
+                      hasGroup={withBelow}
                       mayCreate={mayCreate}
                       onCreate={() => setCreated(device)}
                       onDismiss={() => dismissOne(device)}

@@ -14,7 +14,7 @@ const REASONS: Readonly<Record<string, ReasonWords>> = {
   unknown: { tone: "warn", state: "not created", advice: "No device of this network has the id." },
   malformed: { tone: "bad", state: "no valid id", advice: "No device of this network can have such an id: look at the template at the network." },
   otherGroup: { tone: "bad", state: "in another group", advice: "A device has this id, but the token of this group does not reach it." },
-  rejected: { tone: "bad", state: "rejected", advice: "The device exists, but its message could not be read." },
+  rejected: { tone: "bad", state: "rejected", advice: "The device exists, but its uplink could not be read." },
 };
 
 export function reasonWords(reason: string): ReasonWords {

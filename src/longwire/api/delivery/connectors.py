@@ -31,7 +31,7 @@ from longwire.api.types import (
     DeviceIds,
     DeviceTypeNames,
     GroupId,
-    GroupPage,
+    GroupTreePage,
     IfUpdatedAt,
     MessageKindName,
     Tags,
@@ -444,10 +444,17 @@ def delete_connector(context: Context, query: ConnectorQuery) -> Connector:
     )
 
 
-def list_connectors(context: Context, query: GroupPage) -> ConnectorConnection:
-    """List the connectors of a group."""
+def list_connectors(context: Context, query: GroupTreePage) -> ConnectorConnection:
+    """List the connectors of a group.
+
+    With `subgroups` also those of the groups below; `groupId` of each says whose it is.
+    """
     page = connectors.list_connectors(
-        context.tx, context.actor, query.group_id, context.page_tokens.page_request(query)
+        context.tx,
+        context.actor,
+        query.group_id,
+        context.page_tokens.page_request(query),
+        subgroups=query.subgroups,
     )
     return ConnectorConnection(
         test=[show_connector(each) for each in page.items],

@@ -19,11 +19,12 @@ from longwire.api.types import (
     ChannelParams,
     ChannelTypeName,
     GroupId,
-    GroupPage,
+    GroupTreePage,
     IfUpdatedAt,
     parse_version,
 )
 from longwire.delivery.channel_owners import ChannelDraft
+from longwire.errors import BadInput, FieldError
 from longwire.notifications import contact_points
 from longwire.notifications.recipients import CONTACT_KIND
 from longwire.notifications.types import catalogue
@@ -151,7 +152,7 @@ class ContactPointQuery(Query, kw_only=True):
     group_id: GroupId | None = None
 
 
-class ContactPointsQuery(GroupPage, kw_only=True):
+class ContactPointsQuery(GroupTreePage, kw_only=True):
     """Of which group."""
 
     usable: Annotated[
@@ -226,14 +227,18 @@ def list_contact_points(context: Context, query: ContactPointsQuery) -> ContactP
     """List the contact points of a group.
 
     With `usable` also those that groups above share with it, of which only the name and the type
-    are shown to callers who may not read notifications there.
+    are shown to callers who may not read notifications there. With `subgroups` also those of the
+    groups below; not both.
     """
+    if query.usable and query.subgroups:
+        raise BadInput(field_errors=[FieldError("subgroups", "cannot be combined with usable")])
     page = contact_points.list_contact_points(
         context.tx,
         context.actor,
         query.group_id,
         context.page_tokens.page_request(query),
         usable=query.usable,
+        subgroups=query.subgroups,
     )
     return ContactPointConnection.show(context, query, page, _show)
 

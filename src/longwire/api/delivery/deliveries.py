@@ -11,7 +11,7 @@ from msgspec import Meta, field
 from longwire.api.delivery.connectors import STATUSES, ConnectorEvent, DeliveryStatus, show_event
 from longwire.api.replies import Shown
 from longwire.api.services import AsyncContext, Context
-from longwire.api.types import DeviceId, GroupId, GroupPage, MessageKindName, parse_period
+from longwire.api.types import DeviceId, GroupId, GroupTreePage, MessageKindName, parse_period
 from longwire.changes import MESSAGE_KIND_NAMES
 from longwire.clock import Moment
 from longwire.dates import format_date
@@ -199,7 +199,7 @@ class MessagesChanged(Reply, omit_defaults=False):
 # --- requests ---
 
 
-class MessagesQuery(GroupPage, kw_only=True):
+class MessagesQuery(GroupTreePage, kw_only=True):
     """Which messages of the connectors of a group."""
 
     connector_id: ConnectorId | None = None
@@ -333,7 +333,8 @@ def _build_selection(
 def list_messages(context: Context, query: MessagesQuery) -> MessageConnection:
     """List the messages of the connectors of a group.
 
-    Over all of its connectors, by the time of their last change, newest first.
+    Over all of its connectors, by the time of their last change, newest first; with `subgroups`
+    also over those of the groups below.
     """
     wanted = _build_filter(query, STATUSES)
     found = deliveries.search_messages(
@@ -344,6 +345,7 @@ def list_messages(context: Context, query: MessagesQuery) -> MessageConnection:
         wanted,
         context.page_tokens.page_request(query),
         ascending=query.ascending is True,
+        subgroups=query.subgroups,
     )
     return MessageConnection(
         items=[

@@ -194,6 +194,9 @@ class NotificationsQuery(Paged, kw_only=True):
     """Of which group; without it, of all groups that the caller can see."""
 
     group_id: GroupId | None = None
+    subgroups: Annotated[bool, Meta(description="With those of all groups below `groupId`.")] = (
+        False
+    )
 
 
 class NotificationTypeQuery(Query):
@@ -326,9 +329,16 @@ def delete_notification(context: Context, query: DeleteNotificationQuery) -> Not
 
 
 def list_notifications(context: Context, query: NotificationsQuery) -> NotificationConnection:
-    """List the notifications of a group, or all that the caller can see."""
+    """List the notifications of a group, or all that the caller can see.
+
+    With `subgroups` also those of the groups below `groupId`.
+    """
     page = notifications.list_notifications(
-        context.tx, context.actor, query.group_id, context.page_tokens.page_request(query)
+        context.tx,
+        context.actor,
+        query.group_id,
+        context.page_tokens.page_request(query),
+        subgroups=query.subgroups,
     )
     return NotificationConnection.show(context, query, page, _show)
 

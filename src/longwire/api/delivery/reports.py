@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta
 from longwire.api.delivery.report_content import check_parameters
 from longwire.api.replies import Page, Shown
 from longwire.api.services import AsyncContext, Context
-from longwire.api.types import CHANGED_MEANWHILE, GroupId, GroupPage, IfUpdatedAt, parse_version
+from longwire.api.types import CHANGED_MEANWHILE, GroupId, GroupTreePage, IfUpdatedAt, parse_version
 from longwire.errors import BadInput, FieldError
 from longwire.reports import reports
 from longwire.reports.mails import MEDIA_TYPES
@@ -298,13 +298,17 @@ def _name_fields(error: BadInput) -> BadInput:
     return BadInput(field_errors=found) if found else error
 
 
-def list_reports(context: Context, query: GroupPage) -> ReportConnection:
+def list_reports(context: Context, query: GroupTreePage) -> ReportConnection:
     """List the reports of a group.
 
-    With what became of each last.
+    With what became of each last; with `subgroups` also those of the groups below.
     """
     page = reports.list_reports(
-        context.tx, context.actor, query.group_id, context.page_tokens.page_request(query)
+        context.tx,
+        context.actor,
+        query.group_id,
+        context.page_tokens.page_request(query),
+        subgroups=query.subgroups,
     )
     return ReportConnection.show(context, query, page, _show)
 

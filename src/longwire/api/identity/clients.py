@@ -12,7 +12,7 @@ from longwire.api.types import (
     CHANGED_MEANWHILE,
     GenericReturnBoolean,
     GroupId,
-    GroupPage,
+    GroupTreePage,
     IfUpdatedAt,
     parse_version,
 )
@@ -127,15 +127,17 @@ class AppClientQuery(Query):
     app_client_id: Id
 
 
-def list_clients(context: Context, query: GroupPage) -> AppClientConnection:
+def list_clients(context: Context, query: GroupTreePage) -> AppClientConnection:
     """List the app clients of a group.
 
-    By name, without their secrets.
+    By name, without their secrets; with `subgroups` also those of the groups below.
     """
-    tx, group_id = context.tx, query.group_id
-    scope = access.authorize(tx, context.actor, WRITE, group_id)
-    request = context.page_tokens.page_request(query)
-    page = CLIENTS.page(tx, scope, request, order="name", group_id=group_id)
+    scope = access.authorize_tree(
+        context.tx, context.actor, WRITE, query.group_id, subgroups=query.subgroups
+    )
+    # Of several groups there may be two of the same name.
+    order = "name id" if query.subgroups else "name"
+    page = CLIENTS.page(context.tx, scope, context.page_tokens.page_request(query), order=order)
     return AppClientConnection.show(context, query, page, ListedAppClient.show)
 
 

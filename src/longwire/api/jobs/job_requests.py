@@ -30,7 +30,7 @@ from longwire.api.records.record_exports import RecordExportQuery
 from longwire.api.types import (
     DeviceId,
     GroupId,
-    GroupPage,
+    GroupTreePage,
     Tag,
     Tags,
     parse_period,
@@ -213,7 +213,7 @@ class JobQuery(Query):
     job_id: JobId
 
 
-class JobsQuery(GroupPage, kw_only=True):
+class JobsQuery(GroupTreePage, kw_only=True):
     """Which jobs of which group."""
 
     state: StateName | None = None

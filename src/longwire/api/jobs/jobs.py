@@ -150,7 +150,7 @@ def get_job(context: Context, query: JobQuery) -> Job:
 def list_jobs(context: Context, query: JobsQuery) -> JobConnection:
     """List the jobs of a group.
 
-    Newest first, with who started them and why.
+    Newest first, with who started them and why; with `subgroups` also those of the groups below.
     """
     state = None if query.state is None else JobState(query.state)
     page = jobs.list_jobs(
@@ -159,6 +159,7 @@ def list_jobs(context: Context, query: JobsQuery) -> JobConnection:
         query.group_id,
         state,
         context.page_tokens.page_request(query),
+        subgroups=query.subgroups,
     )
     return JobConnection.show(context, query, page, partial(show_job, now=context.tx.now))
 

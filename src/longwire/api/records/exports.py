@@ -93,6 +93,7 @@ class MessageExportQuery(Query, kw_only=True):
     """Which messages of connectors, and in which format."""
 
     group_id: GroupId
+    subgroups: Annotated[bool, Meta(description="Include the groups below.")] = False
     connector_id: ConnectorId | None = None
     begin_date: DateQuery | None = None
     end_date: DateQuery | None = None
@@ -198,6 +199,7 @@ def _build_message_export(query: MessageExportQuery) -> Export:
             first,
             until,
             STEP_ROWS_MAX,
+            subgroups=query.subgroups,
         )
         rows = [show_event(event, connector_id=connector_id) for connector_id, event in found]
         return Step(encode_rows(query.format, _MESSAGE_COLUMNS, rows), len(rows), following)

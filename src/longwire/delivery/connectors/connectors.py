@@ -132,9 +132,9 @@ def get_connector(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> Con
 
 
 def list_connectors(
-    tx: Tx, actor: Actor, group_id: str, request: PageRequest
+    tx: Tx, actor: Actor, group_id: str, request: PageRequest, *, subgroups: bool = False
 ) -> Page[ConnectorView]:
-    page = KIND.list_page(tx, actor, group_id, request)
+    page = KIND.list_page(tx, actor, group_id, request, subgroups=subgroups)
     return Page([_view(tx, actor, each) for each in page.items], page.last_key)
 
 

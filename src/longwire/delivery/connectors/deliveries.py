@@ -69,9 +69,10 @@ def search_messages(
     request: PageRequest,
     *,
     ascending: bool,
+    subgroups: bool = False,
 ) -> MessagePage:
     """The messages of the connectors of a group, by their last change."""
-    found = _select_connectors(tx, actor, "read", group_id, connector_id)
+    found = _select_read(tx, actor, group_id, connector_id, subgroups=subgroups)
     _require_device(tx, group_id, wanted)
     numbers = delivery_search.list_active(tx, list(found), wanted.begin, wanted.end)
     page = delivery_search.search(tx, numbers, wanted, request, ascending=ascending)
@@ -90,13 +91,15 @@ def list_created(
     first_seq: int,
     until_seq: int,
     most: int,
+    *,
+    subgroups: bool = False,
 ) -> tuple[list[tuple[str, DeliveryEvent]], tuple[int, int] | None]:
     """The next messages of a group's connectors, each with the id of its connector.
 
     Connector by connector, in the order of the records they are about; and the key to continue
     after, None at the end.
     """
-    found = _select_connectors(tx, actor, "read", group_id, connector_id)
+    found = _select_read(tx, actor, group_id, connector_id, subgroups=subgroups)
     for number in sorted(found):
         if after is not None and number < after[0]:
             continue
@@ -125,6 +128,21 @@ def _select_connectors(
         return {connector.number: connector.id}
     access.authorize(tx, actor, f"connector.{action}", group_id)
     return store_connectors.list_numbers(tx, [group_id])
+
+
+def _select_read(
+    tx: Tx, actor: Actor, group_id: str, connector_id: str | None, *, subgroups: bool
+) -> dict[int, str]:
+    """The same to be read; with subgroups also of the groups below, where the permission holds."""
+    if not subgroups:
+        return _select_connectors(tx, actor, "read", group_id, connector_id)
+    tree = access.authorize_tree(tx, actor, "connector.read", group_id)
+    if connector_id is None:
+        return store_connectors.list_numbers(tx, list(tree.group_ids))
+    connector = CONNECTORS.get(tx, tree, connector_id)
+    if connector is None:
+        raise connectors.KIND.missing()
+    return {connector.number: connector.id}
 
 
 @dataclass(frozen=True, slots=True)

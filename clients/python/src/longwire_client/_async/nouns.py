@@ -835,11 +835,11 @@ class AsyncUsers(_Noun):
 
 class AsyncAppClients(_Noun):
     def list(
-        self, group_id: str, *, page_size: int | None = None
+        self, group_id: str, *, page_size: int | None = None, subgroups: bool | None = None
     ) -> AsyncPages[m.ListedAppClient, m.AppClientConnection]:
         """List the app clients of a group.
 
-        By name, without their secrets.
+        By name, without their secrets; with `subgroups` also those of the groups below.
 
         `page_size` is how many items one request gets.
 
@@ -849,7 +849,7 @@ class AsyncAppClients(_Noun):
             "GET",
             "/group/appClients",
             m.AppClientConnection,
-            query={"groupId": group_id, "limit": page_size},
+            query={"groupId": group_id, "limit": page_size, "subgroups": subgroups},
             is_repeatable=True,
         )
         return AsyncPages(self._transport, call, lambda page: page.items)
@@ -2692,9 +2692,11 @@ class AsyncRecords(_Noun):
 
 class AsyncConnectors(_Noun):
     def list(
-        self, group_id: str, *, page_size: int | None = None
+        self, group_id: str, *, page_size: int | None = None, subgroups: bool | None = None
     ) -> AsyncPages[m.Connector, m.ConnectorConnection]:
         """List the connectors of a group.
+
+        With `subgroups` also those of the groups below; `groupId` of each says whose it is.
 
         `page_size` is how many items one request gets.
 
@@ -2704,7 +2706,7 @@ class AsyncConnectors(_Noun):
             "GET",
             "/connector/connectors",
             m.ConnectorConnection,
-            query={"groupId": group_id, "limit": page_size},
+            query={"groupId": group_id, "limit": page_size, "subgroups": subgroups},
             is_repeatable=True,
         )
         return AsyncPages(self._transport, call, lambda page: page.test)
@@ -3169,6 +3171,7 @@ class AsyncMessages(_Noun):
         group_id: str,
         *,
         page_size: int | None = None,
+        subgroups: bool | None = None,
         connector_id: str | None = None,
         status: Literal["failed", "processing", "succeed"] | None = None,
         device_id: str | None = None,
@@ -3179,7 +3182,8 @@ class AsyncMessages(_Noun):
     ) -> AsyncPages[m.ConnectorEvent, m.MessageConnection]:
         """List the messages of the connectors of a group.
 
-        Over all of its connectors, by the time of their last change, newest first.
+        Over all of its connectors, by the time of their last change, newest first; with
+        `subgroups` also over those of the groups below.
 
         `page_size` is how many items one request gets.
 
@@ -3192,6 +3196,7 @@ class AsyncMessages(_Noun):
             query={
                 "groupId": group_id,
                 "limit": page_size,
+                "subgroups": subgroups,
                 "connectorId": connector_id,
                 "status": status,
                 "deviceId": device_id,
@@ -3295,6 +3300,7 @@ class AsyncMessages(_Noun):
         self,
         group_id: str,
         *,
+        subgroups: bool | None = None,
         connector_id: str | None = None,
         begin_date: When | None = None,
         end_date: When | None = None,
@@ -3314,6 +3320,7 @@ class AsyncMessages(_Noun):
             bytes,
             query={
                 "groupId": group_id,
+                "subgroups": subgroups,
                 "connectorId": connector_id,
                 "beginDate": begin_date,
                 "endDate": end_date,
@@ -3427,9 +3434,15 @@ class AsyncReplays(_Noun):
 
 class AsyncNotifications(_Noun):
     def list(
-        self, *, page_size: int | None = None, group_id: str | None = None
+        self,
+        *,
+        page_size: int | None = None,
+        group_id: str | None = None,
+        subgroups: bool | None = None,
     ) -> AsyncPages[m.Notification, m.NotificationConnection]:
         """List the notifications of a group, or all that the caller can see.
+
+        With `subgroups` also those of the groups below `groupId`.
 
         `page_size` is how many items one request gets.
 
@@ -3439,7 +3452,7 @@ class AsyncNotifications(_Noun):
             "GET",
             "/notification/notifications",
             m.NotificationConnection,
-            query={"limit": page_size, "groupId": group_id},
+            query={"limit": page_size, "groupId": group_id, "subgroups": subgroups},
             is_repeatable=True,
         )
         return AsyncPages(self._transport, call, lambda page: page.items)
@@ -3666,12 +3679,18 @@ class AsyncNotifications(_Noun):
 
 class AsyncContactPoints(_Noun):
     def list(
-        self, group_id: str, *, page_size: int | None = None, usable: bool | None = None
+        self,
+        group_id: str,
+        *,
+        page_size: int | None = None,
+        subgroups: bool | None = None,
+        usable: bool | None = None,
     ) -> AsyncPages[m.ContactPoint, m.ContactPointConnection]:
         """List the contact points of a group.
 
         With `usable` also those that groups above share with it, of which only the name and the
-        type are shown to callers who may not read notifications there.
+        type are shown to callers who may not read notifications there. With `subgroups` also
+        those of the groups below; not both.
 
         `page_size` is how many items one request gets.
 
@@ -3681,7 +3700,12 @@ class AsyncContactPoints(_Noun):
             "GET",
             "/group/contactPoints",
             m.ContactPointConnection,
-            query={"groupId": group_id, "limit": page_size, "usable": usable},
+            query={
+                "groupId": group_id,
+                "limit": page_size,
+                "subgroups": subgroups,
+                "usable": usable,
+            },
             is_repeatable=True,
         )
         return AsyncPages(self._transport, call, lambda page: page.items)
@@ -3819,11 +3843,11 @@ class AsyncContactPoints(_Noun):
 
 class AsyncReports(_Noun):
     def list(
-        self, group_id: str, *, page_size: int | None = None
+        self, group_id: str, *, page_size: int | None = None, subgroups: bool | None = None
     ) -> AsyncPages[m.Report, m.ReportConnection]:
         """List the reports of a group.
 
-        With what became of each last.
+        With what became of each last; with `subgroups` also those of the groups below.
 
         `page_size` is how many items one request gets.
 
@@ -3833,7 +3857,7 @@ class AsyncReports(_Noun):
             "GET",
             "/group/reports",
             m.ReportConnection,
-            query={"groupId": group_id, "limit": page_size},
+            query={"groupId": group_id, "limit": page_size, "subgroups": subgroups},
             is_repeatable=True,
         )
         return AsyncPages(self._transport, call, lambda page: page.items)
@@ -4263,11 +4287,13 @@ class AsyncJobs(_Noun):
         group_id: str,
         *,
         page_size: int | None = None,
+        subgroups: bool | None = None,
         state: Literal["cancelled", "failed", "running", "succeeded", "waiting"] | None = None,
     ) -> AsyncPages[m.Job, m.JobConnection]:
         """List the jobs of a group.
 
-        Newest first, with who started them and why.
+        Newest first, with who started them and why; with `subgroups` also those of the groups
+        below.
 
         `page_size` is how many items one request gets.
 
@@ -4277,7 +4303,7 @@ class AsyncJobs(_Noun):
             "GET",
             "/jobs",
             m.JobConnection,
-            query={"groupId": group_id, "limit": page_size, "state": state},
+            query={"groupId": group_id, "limit": page_size, "subgroups": subgroups, "state": state},
             is_repeatable=True,
         )
         return AsyncPages(self._transport, call, lambda page: page.items)

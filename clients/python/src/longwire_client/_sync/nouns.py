@@ -831,11 +831,11 @@ class Users(_Noun):
 
 class AppClients(_Noun):
     def list(
-        self, group_id: str, *, page_size: int | None = None
+        self, group_id: str, *, page_size: int | None = None, subgroups: bool | None = None
     ) -> Pages[m.ListedAppClient, m.AppClientConnection]:
         """List the app clients of a group.
 
-        By name, without their secrets.
+        By name, without their secrets; with `subgroups` also those of the groups below.
 
         `page_size` is how many items one request gets.
 
@@ -845,7 +845,7 @@ class AppClients(_Noun):
             "GET",
             "/group/appClients",
             m.AppClientConnection,
-            query={"groupId": group_id, "limit": page_size},
+            query={"groupId": group_id, "limit": page_size, "subgroups": subgroups},
             is_repeatable=True,
         )
         return Pages(self._transport, call, lambda page: page.items)
@@ -2688,9 +2688,11 @@ class Records(_Noun):
 
 class Connectors(_Noun):
     def list(
-        self, group_id: str, *, page_size: int | None = None
+        self, group_id: str, *, page_size: int | None = None, subgroups: bool | None = None
     ) -> Pages[m.Connector, m.ConnectorConnection]:
         """List the connectors of a group.
+
+        With `subgroups` also those of the groups below; `groupId` of each says whose it is.
 
         `page_size` is how many items one request gets.
 
@@ -2700,7 +2702,7 @@ class Connectors(_Noun):
             "GET",
             "/connector/connectors",
             m.ConnectorConnection,
-            query={"groupId": group_id, "limit": page_size},
+            query={"groupId": group_id, "limit": page_size, "subgroups": subgroups},
             is_repeatable=True,
         )
         return Pages(self._transport, call, lambda page: page.test)
@@ -3165,6 +3167,7 @@ class Messages(_Noun):
         group_id: str,
         *,
         page_size: int | None = None,
+        subgroups: bool | None = None,
         connector_id: str | None = None,
         status: Literal["failed", "processing", "succeed"] | None = None,
         device_id: str | None = None,
@@ -3175,7 +3178,8 @@ class Messages(_Noun):
     ) -> Pages[m.ConnectorEvent, m.MessageConnection]:
         """List the messages of the connectors of a group.
 
-        Over all of its connectors, by the time of their last change, newest first.
+        Over all of its connectors, by the time of their last change, newest first; with
+        `subgroups` also over those of the groups below.
 
         `page_size` is how many items one request gets.
 
@@ -3188,6 +3192,7 @@ class Messages(_Noun):
             query={
                 "groupId": group_id,
                 "limit": page_size,
+                "subgroups": subgroups,
                 "connectorId": connector_id,
                 "status": status,
                 "deviceId": device_id,
@@ -3291,6 +3296,7 @@ class Messages(_Noun):
         self,
         group_id: str,
         *,
+        subgroups: bool | None = None,
         connector_id: str | None = None,
         begin_date: When | None = None,
         end_date: When | None = None,
@@ -3310,6 +3316,7 @@ class Messages(_Noun):
             bytes,
             query={
                 "groupId": group_id,
+                "subgroups": subgroups,
                 "connectorId": connector_id,
                 "beginDate": begin_date,
                 "endDate": end_date,
@@ -3423,9 +3430,15 @@ class Replays(_Noun):
 
 class Notifications(_Noun):
     def list(
-        self, *, page_size: int | None = None, group_id: str | None = None
+        self,
+        *,
+        page_size: int | None = None,
+        group_id: str | None = None,
+        subgroups: bool | None = None,
     ) -> Pages[m.Notification, m.NotificationConnection]:
         """List the notifications of a group, or all that the caller can see.
+
+        With `subgroups` also those of the groups below `groupId`.
 
         `page_size` is how many items one request gets.
 
@@ -3435,7 +3448,7 @@ class Notifications(_Noun):
             "GET",
             "/notification/notifications",
             m.NotificationConnection,
-            query={"limit": page_size, "groupId": group_id},
+            query={"limit": page_size, "groupId": group_id, "subgroups": subgroups},
             is_repeatable=True,
         )
         return Pages(self._transport, call, lambda page: page.items)
@@ -3662,12 +3675,18 @@ class Notifications(_Noun):
 
 class ContactPoints(_Noun):
     def list(
-        self, group_id: str, *, page_size: int | None = None, usable: bool | None = None
+        self,
+        group_id: str,
+        *,
+        page_size: int | None = None,
+        subgroups: bool | None = None,
+        usable: bool | None = None,
     ) -> Pages[m.ContactPoint, m.ContactPointConnection]:
         """List the contact points of a group.
 
         With `usable` also those that groups above share with it, of which only the name and the
-        type are shown to callers who may not read notifications there.
+        type are shown to callers who may not read notifications there. With `subgroups` also
+        those of the groups below; not both.
 
         `page_size` is how many items one request gets.
 
@@ -3677,7 +3696,12 @@ class ContactPoints(_Noun):
             "GET",
             "/group/contactPoints",
             m.ContactPointConnection,
-            query={"groupId": group_id, "limit": page_size, "usable": usable},
+            query={
+                "groupId": group_id,
+                "limit": page_size,
+                "subgroups": subgroups,
+                "usable": usable,
+            },
             is_repeatable=True,
         )
         return Pages(self._transport, call, lambda page: page.items)
@@ -3815,11 +3839,11 @@ class ContactPoints(_Noun):
 
 class Reports(_Noun):
     def list(
-        self, group_id: str, *, page_size: int | None = None
+        self, group_id: str, *, page_size: int | None = None, subgroups: bool | None = None
     ) -> Pages[m.Report, m.ReportConnection]:
         """List the reports of a group.
 
-        With what became of each last.
+        With what became of each last; with `subgroups` also those of the groups below.
 
         `page_size` is how many items one request gets.
 
@@ -3829,7 +3853,7 @@ class Reports(_Noun):
             "GET",
             "/group/reports",
             m.ReportConnection,
-            query={"groupId": group_id, "limit": page_size},
+            query={"groupId": group_id, "limit": page_size, "subgroups": subgroups},
             is_repeatable=True,
         )
         return Pages(self._transport, call, lambda page: page.items)
@@ -4255,11 +4279,13 @@ class Jobs(_Noun):
         group_id: str,
         *,
         page_size: int | None = None,
+        subgroups: bool | None = None,
         state: Literal["cancelled", "failed", "running", "succeeded", "waiting"] | None = None,
     ) -> Pages[m.Job, m.JobConnection]:
         """List the jobs of a group.
 
-        Newest first, with who started them and why.
+        Newest first, with who started them and why; with `subgroups` also those of the groups
+        below.
 
         `page_size` is how many items one request gets.
 
@@ -4269,7 +4295,7 @@ class Jobs(_Noun):
             "GET",
             "/jobs",
             m.JobConnection,
-            query={"groupId": group_id, "limit": page_size, "state": state},
+            query={"groupId": group_id, "limit": page_size, "subgroups": subgroups, "state": state},
             is_repeatable=True,
         )
         return Pages(self._transport, call, lambda page: page.items)

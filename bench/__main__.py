@@ -76,11 +76,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=5.0, help="length of each measurement")
     chosen = parser.parse_args()
     findings = Findings("longwire")
-    for name in chosen.suites or [each for each in SUITES if each not in ON_REQUEST]:
-        SUITES[name](findings, chosen.seconds)
-    findings.show()
-    print(findings.markdown())
-    print(f"kept in {findings.save()}")
+    try:
+        for name in chosen.suites or [each for each in SUITES if each not in ON_REQUEST]:
+            SUITES[name](findings, chosen.seconds)
+    finally:  # what was measured before something failed
+        findings.show()
+        print(findings.markdown())
+        print(f"kept in {findings.save()}")
     return 0 if findings.all_met() else 1
 
 

@@ -41,5 +41,5 @@ export default defineConfig(({ command }) => ({
       "^/console/settings": { target: service, changeOrigin: false },
     },
   },
-  test: { environment: "node", include: ["src/**/*.test.ts", "src/**/*.test.tsx"] },
+  test: { environment: "node", include: ["src/**/*.test.ts", "src/**/*.test.tsx", "scripts/**/*.test.mjs"] },
 }));

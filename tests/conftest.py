@@ -25,7 +25,7 @@ import structlog
 
 from longwire.api import service
 from longwire.api.jobs import jobs as jobs_api
-from longwire.decoders import sandbox_pool
+from longwire.decoders import catalogue, sandbox_pool
 from longwire.delivery.connectors import replay_estimates
 from longwire.delivery.destinations import amqp, connections, kafka, kafka_producer, nats
 from longwire.delivery.engine import claiming, sending, worker
@@ -44,6 +44,7 @@ from longwire.store.engines.postgres_pipeline import StatementPipeline
 from longwire.store.engines.sqlite import SQLite
 from longwire.web import console_page
 from tests import plans, preloaded
+from tests.decoders.sandboxes import share_sandboxes
 from tests.system_user import ensure_system_user
 from tests.waiting import PATIENCE_S
 from tests.world import (
@@ -379,6 +380,8 @@ def world(make_world: Callable[..., World]) -> World:
 sandbox_pool.CALL_TIMEOUT_S = PATIENCE_S
 sandbox_pool.CHECKOUT_TIMEOUT_S = PATIENCE_S
 sandbox_pool.WAITING_TIMEOUT_S = PATIENCE_S
+# Each world would start its own.
+catalogue.SandboxPool = share_sandboxes  # type: ignore[assignment, misc]
 # Nor is it one of a preview or a count, which end in time with what they have.
 decoder_previews.TOTAL_S_MAX = PATIENCE_S
 redecoding.DECODING_S_MAX = PATIENCE_S

@@ -10,7 +10,7 @@ import pytest
 
 from longwire import deferred_matching
 from longwire.delivery.cel import stored
-from longwire.delivery.matching import compiled_bound, matching
+from longwire.delivery.matching import matching
 from longwire.delivery.matching.budgets import InlineAllowance
 from longwire.delivery.matching.filter_outcomes import FilterOutcomes
 from longwire.ingest.requests import IngestItem, IngestRequest
@@ -19,6 +19,8 @@ from longwire.ingest.storing import store_requests
 from longwire.model import SYSTEM
 from longwire.notifications import firing, geofences, templates, triggers
 from longwire.records import EventRecord, digest_record
+from longwire.store.cache import compiled_bound
+from longwire.store.cache.compiled_bound import CompiledBound
 from longwire.store.database import Tx
 from longwire.store.delivery import deferrals
 from tests.delivery.receiver import Receiver
@@ -360,10 +362,10 @@ def test_long_conditions_polygons_and_texts_are_compiled_after_the_commit(
 def test_what_was_compiled_first_is_evicted_and_compiled_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(stored, "COMPILED", compiled_bound.CompiledBound(weight_max=10))
+    share = CompiledBound(weight_max=10).share("1")
     monkeypatch.setattr(compiled_bound, "SHARE_MAX", 1.0)
     sources = [f"message.radius > {number}" for number in range(4)]
-    expressions = [stored.StoredExpression(source, "1") for source in sources]
+    expressions = [stored.StoredExpression(source, share) for source in sources]
     assert all(each.compile_us > 0 for each in expressions)
     for number, each in enumerate(expressions):
         assert each.matches({"radius": number + 1})
@@ -372,14 +374,13 @@ def test_what_was_compiled_first_is_evicted_and_compiled_again(
     assert [each.compile_us > 0 for each in expressions] == [False, True, True, False]
 
 
-def test_a_group_evicts_its_own_and_what_is_tried_once_evicts_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(stored, "COMPILED", compiled_bound.CompiledBound(weight_max=20))
-    mine = stored.StoredExpression("message.radius > 1", "mine")
+def test_a_group_evicts_its_own_and_what_is_tried_once_evicts_nothing() -> None:
+    bound = CompiledBound(weight_max=20)
+    theirs = bound.share("theirs")
+    mine = stored.StoredExpression("message.radius > 1", bound.share("mine"))
     assert mine.matches({"radius": 2})
-    for owner in ["theirs"] * 20 + [None] * 20:
-        assert stored.StoredExpression("message.radius > 1", owner).matches({"radius": 2})
+    for share in [theirs] * 20 + [None] * 20:
+        assert stored.StoredExpression("message.radius > 1", share).matches({"radius": 2})
     assert mine.compile_us == 0
     mine.evict()
     assert mine.compile_us > 0
@@ -387,16 +388,17 @@ def test_a_group_evicts_its_own_and_what_is_tried_once_evicts_nothing(
 
 
 def test_what_is_no_longer_valid_says_so_and_stops_nobody(world: World) -> None:
-    invalid = stored.StoredExpression("message.(", "1")
+    share = CompiledBound(weight_max=100_000).share("1")
+    invalid = stored.StoredExpression("message.(", share)
     for _ in range(2):
         with pytest.raises(stored.NoLongerValid, match="column"):
             invalid.matches({})
         assert invalid.compile_us == 0, "it is not compiled again for every record"
     assert invalid.guards == ()
     with pytest.raises(geofences.UnusableFence, match="save it again"):
-        geofences.StoredFence(b'{"type":"Polygon","coordinates":[]}', "1").contains(48.5, 2.5)
+        geofences.StoredFence(b'{"type":"Polygon","coordinates":[]}', share).contains(48.5, 2.5)
     padded = b'{"lat":48.5,"lng":2.5,"radius":10' + b" " * 1_000 + b"}"
-    circle = geofences.open_fence(padded, "1")
+    circle = geofences.open_fence(padded, share)
     assert circle is not None and circle.contains(48.5, 2.5)
     ada = world.person("ada")
     group = ada.group()

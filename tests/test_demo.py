@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from longwire.clock import Clock
-from longwire.decoders.catalogue import get_decoder
+from longwire.decoders.catalogue import Decoders
 from longwire_cli.demo import physics, plan, receiver
 from longwire_cli.demo.plan import Condition, plan_devices
 from longwire_cli.demo.seeding import SeedOptions
@@ -256,13 +256,13 @@ def test_the_same_seed_plans_the_same_fleet() -> None:
 
 def test_decoders_restore_what_devices_have_measured() -> None:
     decoders = {each["name"]: each for each in plan.DEVICE_TYPES if "decoder" in each}
-    seen = set()
+    seen, known = set(), Decoders()
     for device in plan_devices(60, 1):
         if device.type not in decoders:
             continue
         measured = physics.measure(device, AT_S)
         kind = decoders[device.type]
-        decoder = get_decoder(kind["decoder"], kind.get("decoderSource", ""))
+        decoder = known.get(kind["decoder"], kind.get("decoderSource", ""))
         decoded = decoder.decode(physics.encode(device, measured), 2, Clock().now())
         assert decoded.values == pytest.approx(measured), device
         seen.add(device.type)

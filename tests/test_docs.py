@@ -520,9 +520,10 @@ def list_drawn_paths(text: str) -> Iterator[Path]:
     folders = [SOURCE]
     for line in found[1].splitlines():
         depth = (len(line) - len(line.lstrip())) // 2
-        path = folders[depth - 1] / line.split()[0]
+        for name in line.strip().split("  ")[0].split():  # a line may have several
+            path = folders[depth - 1] / name
+            yield path
         folders[depth:] = [path]
-        yield path
 
 
 def relative_names(folder: Path, paths: set[Path]) -> list[str]:

@@ -227,8 +227,8 @@ def test_every_sealed_column_is_resealed_for_the_purpose_that_its_owner_seals_it
         receptions._purpose(7, 8),
         unknown_devices.get_purpose(7, "n", "k"),
         exchanges.get_purpose(6, "x"),
-        job_results._purpose("x", 9),
-        reports._purpose("x", 9),
+        job_results.FILES._purpose("x", 9),
+        reports.FILES._purpose("x", 9),
     ]
     assert resealing._mail_queue(1).purpose() == invitations.SEAL_PURPOSE
 

@@ -1,5 +1,6 @@
 // The secret of a link, which is in the fragment of its address: no request carries that.
 import { useEffect, useState } from "react";
+import { t } from "~/messages/app";
 
 // Undefined until the address was looked at, null where it has none. A second link opened in the same
 // tab changes the fragment alone.
@@ -18,4 +19,4 @@ export function useFragmentSecret(parse: (fragment: string) => string | null, ke
   return secret;
 }
 
-export const bearer = (secret: string) => ({ Authorization: `Bearer ${secret}` });
+export const bearer = (secret: string) => ({ Authorization: t("BearerSecret", { secret }) });

@@ -1,4 +1,4 @@
-// Theme, density, time zone, keys, the last group and saved views: the only things that are kept in the
+// Theme, density, language, time zone, keys, the last group and saved views: the only things that are kept in the
 // browser's storage. Readable without React, so that charts and the map follow a change too.
 import { useSyncExternalStore } from "react";
 import { BASE_PATH } from "./base-path";
@@ -6,6 +6,8 @@ import { BASE_PATH } from "./base-path";
 export interface Preferences {
   readonly theme: "system" | "light" | "dark";
   readonly density: "normal" | "dense";
+  // `en`, `de` or `fr`; empty for the first language of the browser that the console has.
+  readonly language: string;
   // An IANA name, or empty for the browser's own zone.
   readonly zone: string;
   readonly keys: "on" | "off";
@@ -18,7 +20,7 @@ export interface Preferences {
   readonly views: string;
 }
 
-const DEFAULTS: Preferences = { theme: "system", density: "normal", zone: "", keys: "on", side: "wide", scope: "below", lastGroup: "", views: "" };
+const DEFAULTS: Preferences = { theme: "system", density: "normal", language: "", zone: "", keys: "on", side: "wide", scope: "below", lastGroup: "", views: "" };
 const OF_THIS_SERVICE: readonly (keyof Preferences)[] = ["lastGroup", "views"];
 // Services below other paths of this host have other groups, and other views of them.
 const keyOf = (name: keyof Preferences) => `longwire.${name}${OF_THIS_SERVICE.includes(name) ? BASE_PATH : ""}`;

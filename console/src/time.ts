@@ -1,6 +1,9 @@
 // Ranges and times: a range is text in the address (`now-24h`, or an ISO date), a time is shown in
 // the zone of the page. No function here asks for the zone by itself.
 
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/app";
+
 export interface TimeRange {
   readonly from: string;
   readonly to: string;
@@ -14,12 +17,12 @@ export interface Span {
 export const DEFAULT_RANGE: TimeRange = { from: "now-24h", to: "now" };
 
 export const RANGE_PRESETS: readonly { readonly label: string; readonly from: string }[] = [
-  { label: "Last 15 minutes", from: "now-15m" },
-  { label: "Last hour", from: "now-1h" },
-  { label: "Last 6 hours", from: "now-6h" },
-  { label: "Last 24 hours", from: "now-24h" },
-  { label: "Last 7 days", from: "now-7d" },
-  { label: "Last 30 days", from: "now-30d" },
+  { label: t("Last15Minutes"), from: "now-15m" },
+  { label: t("LastHour"), from: "now-1h" },
+  { label: t("Last6Hours"), from: "now-6h" },
+  { label: t("Last24Hours"), from: "now-24h" },
+  { label: t("Last7Days"), from: "now-7d" },
+  { label: t("Last30Days"), from: "now-30d" },
 ];
 
 const UNIT_MS: Readonly<Record<string, number>> = {
@@ -60,7 +63,7 @@ export function rangeLabel(range: TimeRange, zone: string): string {
     const preset = RANGE_PRESETS.find((each) => each.from === range.from);
     if (preset) return preset.label;
     const relative = /^now-(\d+)([smhdw])$/.exec(range.from);
-    if (relative) return `Last ${relative[1]} ${relative[2]}`;
+    if (relative) return t("LastValueValue2", { value: relative[1], value2: relative[2] });
   }
   const span = spanOf(range, Date.now());
   return `${formatTime(span.begin, zone, "minute")} – ${formatTime(span.end, zone, "minute")}`;
@@ -99,7 +102,7 @@ function formatFor(zone: string, precision: Precision): Intl.DateTimeFormat {
     ...(precision === "millisecond" || precision === "time" ? { fractionalSecondDigits: 3 as const } : {}),
     ...(zone ? { timeZone: zone } : {}),
   };
-  const made = new Intl.DateTimeFormat("en-GB", options);
+  const made = new Intl.DateTimeFormat(LOCALE, options);
   formats.set(key, made);
   return made;
 }
@@ -137,7 +140,7 @@ export function ago(moment: number, now: number): string {
     const count = Math.floor(distance / size);
     if (count >= 1) {
       const words = `${count} ${count === 1 ? one : many}`;
-      return now >= moment ? `${words} ago` : `in ${words}`;
+      return now >= moment ? t("wordsAgo", { words }) : t("inWords", { words });
     }
   }
   return "now";

@@ -27,7 +27,7 @@ from joserfc.jws import JWSRegistry
 
 from longwire import __version__
 from longwire.clock import SECOND, Clock, Moment
-from longwire.delivery.http.egress import UNRESTRICTED
+from longwire.delivery.http.egress import Egress
 from longwire.delivery.http.http_client import create_guarded_session
 from longwire.identity.external_identities import (
     ExternalIdentity,
@@ -87,6 +87,7 @@ class OidcProvider:
     def __init__(self, client: OidcClient, clock: Clock) -> None:
         self.client = client
         self._clock = clock
+        self._egress = Egress.build_unrestricted()
         self._session: aiohttp.ClientSession | None = None
         self._slots = asyncio.Semaphore(REQUESTS_MAX)
         self._refreshing = asyncio.Lock()
@@ -243,7 +244,7 @@ class OidcProvider:
         """The JSON object that the provider responds with."""
         if self._session is None:
             agent = {"User-Agent": f"longwire/{__version__}", "Accept": "application/json"}
-            self._session = create_guarded_session(UNRESTRICTED, agent)
+            self._session = create_guarded_session(self._egress, agent)
         try:
             async with (
                 self._slots,

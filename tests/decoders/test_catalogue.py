@@ -3,7 +3,7 @@
 import pytest
 
 from longwire.decoders.base import InvalidDecoder
-from longwire.decoders.catalogue import CACHED_MAX, get_decoder
+from longwire.decoders.catalogue import CACHED_MAX, Decoders
 
 
 @pytest.mark.parametrize(
@@ -15,21 +15,23 @@ from longwire.decoders.catalogue import CACHED_MAX, get_decoder
     ],
 )
 def test_each_kind_has_its_decoder(kind, source, values):
-    decoder = get_decoder(kind, source)
+    decoders = Decoders()
+    decoder = decoders.get(kind, source)
     assert decoder.decode(bytes.fromhex("016601"), None, 0).values == values
-    assert get_decoder(kind, source) is decoder
+    assert decoders.get(kind, source) is decoder
 
 
 def test_an_unknown_kind_is_refused_with_the_list_of_kinds():
     with pytest.raises(InvalidDecoder, match="bits, cayenneLpp, javascript"):
-        get_decoder("python", "")
+        Decoders().get("python", "")
 
 
 def test_the_least_recently_used_decoder_is_evicted_from_the_cache():
+    decoders = Decoders()
     sources = [f"a{number}::uint:8" for number in range(CACHED_MAX + 1)]
-    first, second = (get_decoder("bits", source) for source in sources[:2])
+    first, second = (decoders.get("bits", source) for source in sources[:2])
     for source in sources[2:]:
-        get_decoder("bits", source)
-        assert get_decoder("bits", sources[0]) is first, "used again and again"
-    assert get_decoder("bits", sources[1]) is not second
-    assert get_decoder("bits", sources[-1]) is get_decoder("bits", sources[-1])
+        decoders.get("bits", source)
+        assert decoders.get("bits", sources[0]) is first, "used again and again"
+    assert decoders.get("bits", sources[1]) is not second
+    assert decoders.get("bits", sources[-1]) is decoders.get("bits", sources[-1])

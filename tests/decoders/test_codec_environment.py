@@ -13,15 +13,15 @@ import pytest
 from longwire.decoders import confinement, sandbox_pool
 from longwire.decoders.base import DecodeError, EncodeError, InvalidDecoder
 from longwire.decoders.confinement import Confinement
-from longwire.decoders.javascript import JavaScriptDecoder, JavaScriptEncoder
 from longwire.decoders.sandbox import is_cheaper_than_fork
 from longwire.decoders.sandbox_pool import Sandbox, SandboxLimits, SandboxPool
+from tests.decoders.sandboxes import build_decoder, build_encoder
 
 NOON = 1_767_268_800_000_000
 
 
 def values_of(source, payload="", port=1):
-    return JavaScriptDecoder(source).decode(bytes.fromhex(payload), port, NOON).values
+    return build_decoder(source).decode(bytes.fromhex(payload), port, NOON).values
 
 
 def returning(expression):
@@ -218,7 +218,7 @@ def test_what_a_codec_exports_is_called(source):
 
 def test_a_line_number_does_not_count_what_surrounds_the_codec():
     with pytest.raises(InvalidDecoder) as caught:
-        JavaScriptDecoder("exports.x = Buffer;\n let a = ;")
+        build_decoder("exports.x = Buffer;\n let a = ;")
     assert (caught.value.line, caught.value.column) == (2, 10)
 
 
@@ -236,12 +236,12 @@ def test_missing_globals_are_warnings_when_a_codec_is_checked():
     function URL() {}
     setTimeout(() => new URL(), 1);
     """.replace("setTimeout(", "if (0) setTimeout(")
-    warnings = JavaScriptDecoder(source).warnings
+    warnings = build_decoder(source).warnings
     assert warnings == (
         "the codec uses setTimeout, which does not exist here",
         "the codec uses TextDecoder, which does not exist here",
     )
-    assert JavaScriptDecoder(returning("Buffer.from(bytes)")).warnings == ()
+    assert build_decoder(returning("Buffer.from(bytes)")).warnings == ()
 
 
 # --- the other functions ---
@@ -250,7 +250,7 @@ def test_missing_globals_are_warnings_when_a_codec_is_checked():
 def test_normalized_values_stand_beside_the_decoded_ones():
     decodes = "function decodeUplink() { return {data: {t: 2}, warnings: ['low']} }\n"
     body = "return {data: [{air: {temperature: data.t}}]}"
-    found = JavaScriptDecoder(decodes + f"function normalizeUplink({{data}}) {{ {body} }}")
+    found = build_decoder(decodes + f"function normalizeUplink({{data}}) {{ {body} }}")
     assert found.decode(b"", 1, NOON).values == {
         "t": 2,
         "normalized": [{"air": {"temperature": 2}}],
@@ -260,15 +260,15 @@ def test_normalized_values_stand_beside_the_decoded_ones():
         ("return {errors: ['unknown unit']}", "normalizeUplink: unknown unit"),
     ):
         source = decodes + f"function normalizeUplink() {{ {body} }}"
-        decoded = JavaScriptDecoder(source).decode(b"", 1, NOON)
+        decoded = build_decoder(source).decode(b"", 1, NOON)
         assert (decoded.values, decoded.warnings) == ({"t": 2}, ("low", warning))
     refuses = "function decodeUplink() { return {errors: ['no']} } function normalizeUplink() {}"
     with pytest.raises(DecodeError, match="the codec says: no"):
-        JavaScriptDecoder(refuses).decode(b"", 1, NOON)
+        build_decoder(refuses).decode(b"", 1, NOON)
 
 
 def test_an_encoder_has_a_source_of_its_own():
-    encoder = JavaScriptEncoder(
+    encoder = build_encoder(
         "function helper() { return 7 }\n"
         "function encodeDownlink({data}) { return {bytes: [helper(), data.n], fPort: 3} }\n"
         "function decodeDownlink({bytes}) { return {data: {n: bytes[1]}} }"
@@ -278,9 +278,9 @@ def test_an_encoder_has_a_source_of_its_own():
     assert encoder.decodes_downlinks
     assert encoder.decode_downlink(b"\x07\x09", 3, NOON).values == {"n": 9}
     with pytest.raises(InvalidDecoder, match="defines no function encodeDownlink"):
-        JavaScriptEncoder("function decodeUplink() {}")
+        build_encoder("function decodeUplink() {}")
     with pytest.raises(EncodeError, match="out of time"):
-        JavaScriptEncoder("function Encode() { while (true); }").encode({}, 1)
+        build_encoder("function Encode() { while (true); }").encode({}, 1)
 
 
 # --- long sources ---
@@ -296,7 +296,7 @@ def test_a_long_codec_is_loaded_once_and_called_many_times_without_state():
     source += " while (bytes[0]); return {data: {n: ++n, b: bytes.length}} }"
     assert 480_000 < len(source) < 512 * 1024
     try:
-        decoder = JavaScriptDecoder(source, pool)
+        decoder = build_decoder(source, pool)
         results = [decoder.decode(bytes(size), 1, NOON) for size in range(6)]
         assert [each.values for each in results] == [{"n": 1, "b": size} for size in range(6)]
         # The first one or two had to load it, the others did not.
@@ -314,7 +314,7 @@ def test_a_sandbox_is_not_killed_for_the_time_that_its_forks_take():
     # Loading may take 30 ms of CPU time, in the kernel's count 90 ms; fifty forks take more.
     pool = SandboxPool(SandboxLimits(load_processor_s_max=0.03), count=1)
     slow = "for (let n = 0; n < 1e5; n++); "
-    decoder = JavaScriptDecoder(slow + "var n = 0; " + returning("++n"), pool)
+    decoder = build_decoder(slow + "var n = 0; " + returning("++n"), pool)
     try:
         while decoder.decode(b"", 1, NOON).cpu_s > 0.004:
             pass  # until it is forked

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from longwire.decoders import sandbox_pool
 from longwire.decoders.base import Decoded, DecodeError, Encoded, EncodeError, InvalidDecoder
-from longwire.decoders.javascript import JavaScriptDecoder
 from longwire.decoders.sandbox_pool import (
     LoopSandboxPool,
     SandboxLimits,
@@ -25,17 +24,18 @@ from longwire.decoders.sandbox_pool import (
 )
 from longwire.errors import Unavailable
 from tests.decoders.codecs import PULSE_METER, PULSE_METER_TURNED, ROOM_SENSOR, SOIL_PROBE
+from tests.decoders.sandboxes import build_decoder
 from tests.waiting import PATIENCE_S, eventually
 
 NOON = 1_767_268_800_000_000
 
 
 def codec(body, **options):
-    return JavaScriptDecoder(f"function decodeUplink(input) {{ {body} }}", **options)
+    return build_decoder(f"function decodeUplink(input) {{ {body} }}", **options)
 
 
 def decoded(source, payload="", port=1):
-    return JavaScriptDecoder(source).decode(bytes.fromhex(payload), port, NOON)
+    return build_decoder(source).decode(bytes.fromhex(payload), port, NOON)
 
 
 # Results of codecs.
@@ -102,7 +102,7 @@ def test_a_codec_may_refuse_a_payload(source, payload, port, reason):
     ],
 )
 def test_a_codec_encodes(source, values, port, encoded):
-    assert JavaScriptDecoder(source).encode(values, port) == encoded
+    assert build_decoder(source).encode(values, port) == encoded
 
 
 DECODES = "function decodeUplink() { return {data: {}} }\n"
@@ -127,7 +127,7 @@ DECODES = "function decodeUplink() { return {data: {}} }\n"
 )
 def test_an_invalid_downlink_is_refused(source, values, reason):
     with pytest.raises(EncodeError, match=reason):
-        JavaScriptDecoder(source).encode(values, 1)
+        build_decoder(source).encode(values, 1)
 
 
 # What is checked when a codec is saved.
@@ -156,7 +156,7 @@ def test_an_invalid_downlink_is_refused(source, values, reason):
 )
 def test_an_invalid_codec_is_refused_with_its_position(source, reason, line, column):
     with pytest.raises(InvalidDecoder, match=reason) as caught:
-        JavaScriptDecoder(source)
+        build_decoder(source)
     assert caught.value.line == line
     assert column is None or caught.value.column == column
 
@@ -300,7 +300,7 @@ def test_a_hostile_codec_fails_with_a_reason(body):
     ],
 )
 def test_a_run_keeps_no_state_for_the_next(source):
-    first, second = JavaScriptDecoder(source), JavaScriptDecoder(source)
+    first, second = build_decoder(source), build_decoder(source)
     for decoder in (first, first, first, second, first, second):
         assert decoder.decode(b"", 1, NOON).values == {"n": 1}
 
@@ -309,7 +309,7 @@ def test_a_run_keeps_no_state_for_the_next(source):
 @given(st.sampled_from([SOIL_PROBE, ROOM_SENSOR, PULSE_METER]), st.binary(max_size=32))
 def test_any_payload_is_decoded_or_refused(source, payload):
     try:
-        found = JavaScriptDecoder(source).decode(payload, 2, NOON)
+        found = build_decoder(source).decode(payload, 2, NOON)
     except DecodeError:
         return
     json.dumps(found.values, allow_nan=False).encode()
@@ -319,7 +319,7 @@ def test_any_payload_is_decoded_or_refused(source, payload):
 @given(st.text(max_size=60))
 def test_any_string_is_a_codec_or_refused(source):
     with pytest.raises(InvalidDecoder):
-        JavaScriptDecoder(source)
+        build_decoder(source)
 
 
 # Many threads, few processes.

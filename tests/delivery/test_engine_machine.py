@@ -45,6 +45,7 @@ from longwire.store.delivery import deliveries as store
 from longwire.store.delivery import delivery_history, delivery_leases
 from longwire.store.delivery.delivery_states import DeliveryState
 from longwire.store.statement import Statement
+from longwire.work.leases import Lease
 from tests.state_machines import run_on_database
 from tests.world import ONE_SLOT
 
@@ -349,7 +350,7 @@ class Deliveries(RuleBasedStateMachine):
 
         def work(tx: Tx) -> tuple[Channel, list[delivery_leases.ClaimedDelivery]]:
             channel = store_channels.get_by_numbers(tx, [number])[number]
-            return channel, delivery_leases.claim(tx, number, 0, most, token, tx.now + until)
+            return channel, delivery_leases.claim(tx, number, most, token, tx.now + until)
 
         channel, claimed = self.write(work)
         waiting = [each for each in self.model.of(number) if each.state == DeliveryState.QUEUED]
@@ -370,7 +371,7 @@ class Deliveries(RuleBasedStateMachine):
             assert each.body == body_of(each.seq)
             attempts_max = retry_policy.attempts_max(channel.retries_max)
             assert expected.attempts <= max(attempts_max, claiming.SERVICE_FAILURE_ATTEMPTS_MIN)
-        return [LeasedDelivery(channel, each, token, 0, 0.0) for each in claimed]
+        return [LeasedDelivery(channel, each, Lease(token, 0, 0.0, 0.0)) for each in claimed]
 
     @precondition(lambda self: self.leased)
     @rule(data=st.data())
@@ -420,14 +421,14 @@ class Deliveries(RuleBasedStateMachine):
 
     def is_ours(self, leased: LeasedDelivery) -> bool:
         expected = self.expected(leased)
-        return expected is not None and expected.token == leased.token
+        return expected is not None and expected.token == leased.lease.token
 
     @precondition(lambda self: self.leased)
     @rule(data=st.data())
     def a_process_dies(self, data: st.DataObject) -> None:
-        tokens = sorted({each.token for each in self.leased})
+        tokens = sorted({each.lease.token for each in self.leased})
         dead = data.draw(st.sampled_from(tokens), label="token")
-        self.leased = [each for each in self.leased if each.token != dead]
+        self.leased = [each for each in self.leased if each.lease.token != dead]
 
     @rule(seconds=st.sampled_from([1, 9, 13, 13, 31, 31, 75, 400, 2_000, 7_000, 90_000, 300_000]))
     def time_passes(self, seconds: int) -> None:
@@ -437,7 +438,7 @@ class Deliveries(RuleBasedStateMachine):
     def orphaned_leases_are_recovered(self, is_alone: bool) -> None:
         """When the only process starts, every lease is orphaned."""
         until = engine.FAR_FUTURE if is_alone else None
-        found = self.write(lambda tx: claiming.recover_orphans(tx, WRITER, 0, until))
+        found = self.write(lambda tx: claiming.recover_orphans(tx, WRITER, until))
         orphans = [
             each
             for each in self.model.deliveries.values()
@@ -725,12 +726,10 @@ def fresh(number: int, seq: int) -> store.NewDelivery:
 
 def by_lease(attempts: Sequence[AttemptRecord]) -> list[AttemptRecord]:
     """In the order of settlement: lease by lease."""
-    leases = list(
-        dict.fromkeys((each.leased.channel.number, each.leased.token) for each in attempts)
-    )
-    return sorted(
-        attempts, key=lambda each: leases.index((each.leased.channel.number, each.leased.token))
-    )
+    keys = [(each.leased.channel.number, each.leased.lease.token) for each in attempts]
+    leases = list(dict.fromkeys(keys))
+    order = sorted(range(len(keys)), key=lambda position: leases.index(keys[position]))
+    return [attempts[position] for position in order]
 
 
 @ONE_SLOT

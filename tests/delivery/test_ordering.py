@@ -24,6 +24,7 @@ from longwire.store.delivery import deliveries as store_deliveries
 from longwire.store.delivery.deliveries import NewDelivery
 from longwire.store.delivery.delivery_states import HELD_BACK, DeliveryState
 from longwire.store.delivery.ordered_deliveries import OrderedClaim
+from longwire.work.leases import Lease
 from tests.delivery.receiver import Received, Receiver
 from tests.delivery.test_engine import Line
 from tests.waiting import eventually
@@ -284,14 +285,15 @@ class History:
 
         def claim(tx: Tx) -> OrderedClaim:
             until = tx.now + 10**12
-            return ordered_deliveries.claim(tx, number, 0, most, token, until, 2**62)
+            return ordered_deliveries.claim(tx, number, most, token, until, 2**62)
 
         claimed = self.world.write(claim).claimed
         assert len(claimed) <= most
         for each in claimed:
             assert each.seq == before[each.device_id][0].seq, "the earliest one"
             assert all(row.state == DeliveryState.QUEUED for row in before[each.device_id])
-        self.leased += [LeasedDelivery(self.channel, each, token, 0, 0.0) for each in claimed]
+        lease = Lease(token, 0, 0.0, 0.0)
+        self.leased += [LeasedDelivery(self.channel, each, lease) for each in claimed]
         return len(claimed)
 
     def settle(self, index: int, outcome: Any) -> None:
@@ -320,7 +322,7 @@ class History:
 
     def crash(self) -> None:
         """What was leased is taken over; its process may still say what became of it, too late."""
-        self.world.write(lambda tx: claiming.recover_orphans(tx, 1, 0, 2**62))
+        self.world.write(lambda tx: claiming.recover_orphans(tx, 1, 2**62))
 
     def wait(self, seconds: int) -> None:
         self.world.clock.let_pass(seconds=seconds)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from longwire.decoders.base import Decoded
+from longwire.decoders.catalogue import Decoders
 from longwire.errors import BadInput, NotFound
 from longwire.fleet import device_types, redecoding
 from longwire.fleet.decoding import Codec, UplinkPayload, decode_payload, merge_decoded
@@ -357,7 +358,7 @@ def test_what_was_sent_is_never_replaced(
 )
 def test_a_decoder_takes_the_place_of_that_of_the_network(sent: Json, data: Json) -> None:
     payload = UplinkPayload(sent, b"\x07", 2, 0)
-    assert decode_payload(Codec("bits", "a::uint:8"), payload).data == data
+    assert decode_payload(Codec("bits", "a::uint:8"), payload, Decoders()).data == data
 
 
 def test_remarks_of_a_decoder_are_kept_and_data_stays_within_its_bounds() -> None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -27,6 +28,7 @@ from longwire.store.delivery import channels as store_channels
 from longwire.store.delivery import delivery_leases
 from longwire.store.fleet import downlinks as store_downlinks
 from longwire.store.schema import metadata
+from longwire.store.slots import run_in_slot
 from tests.delivery.receiver import HANG_UP, Received, Receiver, StubResponse
 from tests.waiting import eventually
 from tests.world import World, nothing_happens, ok, record_of, refused, walk
@@ -645,9 +647,8 @@ def die(tx: Tx) -> None:
     """Claim everything, as an engine does, and never come back."""
     (channel,) = store_channels.list_all(tx)
     until = tx.now + 30_000_000
-    claimed = [
-        delivery_leases.claim(tx, channel.number, slot, 10, 7, until) for slot in range(tx.slots)
-    ]
+    claim = partial(delivery_leases.claim, number=channel.number, most=10, token=7, until=until)
+    claimed = [run_in_slot(slot, claim, tx) for slot in range(tx.slots)]
     assert any(claimed)
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -29,6 +30,8 @@ from longwire.store.database import Database, Tx
 from longwire.store.delivery import channels as store_channels
 from longwire.store.delivery import delivery_leases
 from longwire.store.engines.sqlite import SQLite
+from longwire.store.slots import run_in_slot
+from longwire.work.leases import Lease
 from tests.world import World, device_in, ok
 
 Json = dict[str, Any]
@@ -90,11 +93,13 @@ class Site:
 
         def claim(tx: Tx) -> list[LeasedDelivery]:
             until = tx.now + 30_000_000
+            lease = Lease(7, until, 0.0, 0.0)
             found: list[LeasedDelivery] = []
             for slot in range(tx.slots):
                 left = most - len(found)
-                claimed = delivery_leases.claim(tx, channel.number, slot, left, 7, until)
-                found += [LeasedDelivery(channel, each, 7, until, 0.0, slot) for each in claimed]
+                tx.slot = slot
+                claimed = delivery_leases.claim(tx, channel.number, left, 7, until)
+                found += [LeasedDelivery(channel, each, lease, slot) for each in claimed]
             return found
 
         claimed = self.world.write(claim)
@@ -112,8 +117,10 @@ class Site:
         self.claims(most)
 
         def recover(tx: Tx) -> int:
-            slots = range(tx.slots)
-            return sum(recover_orphans(tx, 1, slot, 2**62, self.handlers) for slot in slots)
+            recover_all = partial(
+                recover_orphans, writer=1, expired_before=2**62, handlers=self.handlers
+            )
+            return sum(run_in_slot(slot, recover_all, tx) for slot in range(tx.slots))
 
         assert self.writes(recover) == most
         return len(self.statements)

@@ -21,6 +21,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from structlog.testing import capture_logs
 
 from longwire.delivery.destinations.connections import ConnectionFailed
+from longwire.delivery.http.egress import Egress
 from longwire.errors import Unavailable
 from longwire.fleet import device_types
 from longwire.inbound import mqtt_listener, mqtt_session
@@ -35,9 +36,9 @@ from longwire.inbound.mqtt_session import (
 from longwire.inbound.uplinks import UplinkStore
 from longwire.model import SYSTEM
 from longwire.settings import Settings
-from longwire.store import leases
 from longwire.store.database import Tx
 from longwire.store.fleet.reporting_devices import NetworkDevice
+from longwire.store.leases import NAMED_LEASES
 from tests.api.test_health import counters
 from tests.certificates import write_certificate
 from tests.delivery import brokers
@@ -586,7 +587,9 @@ def test_a_denied_subscription_is_reported(answers: tuple[bytes, ...], reason: s
             there = parse_broker_url(
                 f"mqtt://127.0.0.1:{broker.port}", "3.1.1", "us", "in", OPTIONS
             )
-            await MqttSession.open(there, there.topics, anything, MqttArrivalTimes(1))
+            await MqttSession.open(
+                there, Egress.build_unrestricted(), there.topics, anything, MqttArrivalTimes(1)
+            )
 
     async def anything(message: InFlightMessage) -> None:
         raise AssertionError
@@ -779,33 +782,14 @@ def test_one_of_several_processes_listens_and_another_takes_over(
         # Had it been stopped for a while, another one would have its place by now.
 
         def take_away(tx: Tx) -> bool:
-            leases.release(tx, mqtt_listener.LEASE, second.app.listener._holder)
-            return leases.acquire(tx, mqtt_listener.LEASE, "another", 60_000_000)
+            name, tokens = mqtt_listener.LEASE, second.app.listener._leases.tokens
+            assert NAMED_LEASES.renew(tx, name, token=tokens[name], until=0)
+            return NAMED_LEASES.claim(tx, name, token=1, until=tx.now + 60_000_000)
 
         assert second.write(take_away)
         eventually(lambda: "standing by" in state(second))
     finally:
         second.stop()
-
-
-def test_a_lease_has_one_holder_until_it_expires_or_is_released(world: World) -> None:
-    def take(holder: str) -> bool:
-        return world.write(lambda tx: leases.acquire(tx, "something", holder, 15_000_000))
-
-    world.clock.freeze()
-    assert take("ada")
-    assert not take("bob")
-    assert take("ada")
-    assert world.write(lambda tx: leases.acquire(tx, "something else", "bob", 1))
-    world.clock.let_pass(seconds=14)
-    assert not take("bob")
-    world.clock.let_pass(seconds=2)
-    assert take("bob")
-    assert not take("ada")
-    world.write(lambda tx: leases.release(tx, "something", "ada"))  # who has it no more
-    assert not take("ada")
-    world.write(lambda tx: leases.release(tx, "something", "bob"))
-    assert take("ada")
 
 
 # --- the address ---

@@ -13,8 +13,11 @@ from longwire.clock import SECOND
 from longwire.jobs import exporting, jobs, runner, steps
 from longwire.jobs.results import StepPostponed
 from longwire.process import maintenance
-from longwire.store.jobs import job_results
+from longwire.store import file_parts
+from longwire.store.database import Tx
 from longwire.store.jobs import jobs as store
+from longwire.store.leases import LeasedRows
+from longwire.work.leases import new_token
 from tests.jobs.test_jobs import ended, job_of, lease_of, start, succeeded
 from tests.waiting import eventually
 from tests.world import Person, World, nothing_happens, ok, record_of, refused
@@ -26,7 +29,7 @@ Values = dict[str, Any]
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that few rows make several steps and chunks."""
     monkeypatch.setattr(exporting, "STEP_BYTES", 400)
-    monkeypatch.setattr(job_results, "CHUNK_BYTES_MAX", 150)
+    monkeypatch.setattr(file_parts, "PART_BYTES_MAX", 150)
     monkeypatch.setattr("longwire.api.records.exports.STEP_ROWS_MAX", 2)
 
 
@@ -296,17 +299,18 @@ def renew_every(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 def take_over(world: World, job: Values) -> int:
     """As another process does when the lease of the first has expired."""
+    fence = new_token()
 
-    taken: list[int] = []
+    def claim(tx: Tx) -> bool:
+        until = tx.now + 3_600_000_000
+        return store.JOB_LEASES.claim(tx, job["jobId"], token=fence, until=until)
 
     def take() -> bool:
         world.clock.let_pass(seconds=60)
-        fence = world.write(lambda tx: store.lease(tx, job["jobId"], tx.now + 3_600_000_000))
-        taken.extend([] if fence is None else [fence])
-        return fence is not None
+        return world.write(claim)
 
     eventually(take)
-    return taken[0]
+    return fence
 
 
 def test_exports_that_are_cancelled_make_room_for_others(
@@ -350,7 +354,7 @@ def test_a_lease_is_renewed_while_a_step_is_prepared(
 def test_what_was_prepared_under_a_lost_lease_is_not_stored(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "list_lost", lambda tx, leases: [])  # not noticed yet
+    monkeypatch.setattr(LeasedRows, "list_lost", lambda *_: [])  # not noticed yet
     held = HeldExports(monkeypatch)
     ada = world.person("ada")
     home = ada.group("home")
@@ -369,7 +373,7 @@ def test_what_was_prepared_under_a_lost_lease_is_not_stored(
     with pytest.raises(StepPostponed):  # as when it did not know that it was committed
         world.write(lambda tx: jobs.advance(tx, leased.id, fence, tx.now, context))
     held.release()
-    world.write(lambda tx: store.release(tx, {leased.id: fence}))
+    world.write(lambda tx: store.JOB_LEASES.renew(tx, leased.id, token=fence, until=0))
     ada.token = world.token(ada.client_id, ada.client_secret)
     job = succeeded(ada, job)
     streamed = ada.get("/devices/export", groupId=home, format="csv")
@@ -389,7 +393,7 @@ def test_a_step_that_is_prepared_does_not_wait_for_one_that_has_no_room(
     fence = take_over(world, first)
     held.wait_for(second)
     # The other process stops. What it leaves is older than what is prepared here.
-    world.write(lambda tx: store.release(tx, {first["jobId"]: fence}))
+    world.write(lambda tx: store.JOB_LEASES.renew(tx, first["jobId"], token=fence, until=0))
     held.release()
     ada.token = world.token(ada.client_id, ada.client_secret)
     for job in (first, second):

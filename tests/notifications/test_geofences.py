@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from longwire.notifications import geofences
 from longwire.notifications.geofences import Geofence, open_fence
+from longwire.store.cache.compiled_bound import CompiledBound
 
+SHARE = CompiledBound(1_000_000).share("1")
 SQUARE = [[0, 0], [10, 0], [10, 10], [0, 10], [0, 0]]
 HOLE = [[4, 4], [6, 4], [6, 6], [4, 6], [4, 4]]
 # Around the antimeridian, cut there.
@@ -61,7 +63,7 @@ def polygons(*each) -> Geofence:
 )
 def test_an_area_knows_what_lies_in_it(area, lat, lng, expected):
     assert geofences.validate(area) == []
-    assert open_fence(msgspec.json.encode(area), "1").contains(lat, lng) is expected
+    assert open_fence(msgspec.json.encode(area), SHARE).contains(lat, lng) is expected
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,7 @@ def test_a_number_out_of_bounds_is_refused(text):
 
 @given(st.floats(-89, 89), st.floats(-180, 180), st.floats(1, 1_000_000), st.floats(0, 2 * math.pi))
 def test_a_circle_ends_where_its_radius_does(lat, lng, radius, bearing):
-    fence = open_fence(msgspec.json.encode(circle(lat, lng, radius)), "1")
+    fence = open_fence(msgspec.json.encode(circle(lat, lng, radius)), SHARE)
     assert fence.contains(*somewhere(lat, lng, radius * 0.999, bearing))
     assert not fence.contains(*somewhere(lat, lng, radius * 1.001, bearing))
 

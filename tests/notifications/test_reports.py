@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from longwire.api.delivery import report_content
 from longwire.api.records.csv_cells import encode_csv, format_cells, unescape_cell
+from longwire.api.reports import report_content
 from longwire.clock import SECOND
 from longwire.dates import format_date, parse_date
 from longwire.errors import Unavailable

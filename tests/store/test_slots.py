@@ -285,9 +285,9 @@ def test_each_process_sends_what_is_in_its_slots_and_another_one_takes_them_over
     def note(world: World) -> None:
         apply = world.app.engine._apply
 
-        def noting(result: Any, request: Any, until: float) -> None:
-            claimed[world].update([request.slot] if any(result.claimed.values()) else [])
-            apply(result, request, until)
+        def noting(result: Any, slot: int, lease: Any) -> None:
+            claimed[world].update([slot] if any(result.claimed.values()) else [])
+            apply(result, slot, lease)
 
         monkeypatch.setattr(world.app.engine, "_apply", noting)
 

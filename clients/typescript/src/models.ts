@@ -2778,20 +2778,22 @@ export interface JobConnection {
 
 /** Which devices of the group, as in `GET /devices`; an empty object for all of them. */
 export interface JobFilter {
+  /** Of the groups below as well. */
+  subgroups?: boolean;
   /**
    * A part of the name, of the original id or of a tag, or the begin of the id; case-insensitive.
    * First come devices with this id or original id, then those whose name or original id begins
    * with it.
    */
   q?: string;
-  /** Of this device type. */
+  /** The device type. */
   type?: string;
   /**
    * Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are supported
    * networks, in any case.
    */
   network?: string;
-  /** With this tag. */
+  /** A tag they have. */
   tag?: string;
   /**
    * Last seen within the last hour, day or week, longer ago, never; or silent by what its
@@ -2800,26 +2802,34 @@ export interface JobFilter {
   seen?: SeenWithin;
   /** Less charge, in percent. */
   batteryBelow?: number;
-  /** Of the groups below as well. */
-  subgroups?: boolean;
 }
 
 /** The filter of a job. */
 export interface JobFilterReply {
-  /** With this text. */
-  q?: string;
-  /** Of this device type. */
-  type?: string;
-  /** Of this network. */
-  network?: string;
-  /** With this tag. */
-  tag?: string;
-  /** By when they were last seen. */
-  seen?: SeenWithin;
-  /** With less charge, in percent. */
-  batteryBelow?: number;
   /** Of the groups below as well. */
   subgroups?: boolean;
+  /**
+   * A part of the name, of the original id or of a tag, or the begin of the id; case-insensitive.
+   * First come devices with this id or original id, then those whose name or original id begins
+   * with it.
+   */
+  q?: string;
+  /** The device type. */
+  type?: string;
+  /**
+   * Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are supported
+   * networks, in any case.
+   */
+  network?: string;
+  /** A tag they have. */
+  tag?: string;
+  /**
+   * Last seen within the last hour, day or week, longer ago, never; or silent by what its
+   * configuration expects.
+   */
+  seen?: SeenWithin;
+  /** Less charge, in percent. */
+  batteryBelow?: number;
 }
 
 /** A job to start, or to try with `dryRun`. */
@@ -4765,6 +4775,10 @@ export interface SharedList {
   order?: string;
   /** With `order`: the largest value first. */
   descending?: boolean;
+  /** What to sort by. */
+  sort?: DeviceOrder;
+  /** Whether the oldest or smallest come first. */
+  ascending?: boolean;
   /**
    * A part of the name, of the original id or of a tag, or the begin of the id; case-insensitive.
    * First come devices with this id or original id, then those whose name or original id begins
@@ -4787,10 +4801,6 @@ export interface SharedList {
   seen?: SeenWithin;
   /** Less charge, in percent. */
   batteryBelow?: number;
-  /** What to sort by. */
-  sort?: DeviceOrder;
-  /** Whether the oldest or smallest come first. */
-  ascending?: boolean;
 }
 
 /** Where the devices of a group are. */

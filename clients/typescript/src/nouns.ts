@@ -773,7 +773,7 @@ export class DevicesNoun extends Noun {
    * A page can have fewer items than `limit` although there are more. `total` is counted for the
    * first page. Or sorted by a current value, with `order`.
    *
-   * - `limit`: The maximum number of items per page.
+   * - `subgroups`: Those of all groups below it, too.
    *
    * - `values`: Current values to show, by the names of their measurements, with commas between
    * them; 20 at most. Needs `record.read`.
@@ -787,7 +787,12 @@ export class DevicesNoun extends Noun {
    *
    * - `descending`: With `order`: the largest value first.
    *
-   * - `subgroups`: Those of all groups below it, too.
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `sort`: What to sort by. Devices never seen count as seen first, an unknown charge is above
+   * all others.
+   *
+   * - `ascending`: Whether the oldest or smallest come first.
    *
    * - `q`: A part of the name, of the original id or of a tag, or the begin of the id;
    * case-insensitive. First come devices with this id or original id, then those whose name or
@@ -805,14 +810,9 @@ export class DevicesNoun extends Noun {
    *
    * - `batteryBelow`: Less charge, in percent.
    *
-   * - `sort`: What to sort by. Devices never seen count as seen first, an unknown charge is above
-   * all others.
-   *
-   * - `ascending`: Whether the oldest or smallest come first.
-   *
    * `GET /devices`; needs `device.read`.
    */
-  list(groupId: string, options: { limit?: number; values?: string; where?: string[]; order?: string; descending?: boolean; subgroups?: boolean; q?: string; type?: string; network?: string; tag?: string; seen?: m.SeenWithin; batteryBelow?: number; sort?: m.DeviceOrder; ascending?: boolean } = {}): Pages<m.Device, m.FoundDevices> {
+  list(groupId: string, options: { subgroups?: boolean; values?: string; where?: string[]; order?: string; descending?: boolean; limit?: number; sort?: m.DeviceOrder; ascending?: boolean; q?: string; type?: string; network?: string; tag?: string; seen?: m.SeenWithin; batteryBelow?: number } = {}): Pages<m.Device, m.FoundDevices> {
     return new Pages(this.transport, { method: "GET", path: "/devices", isRepeatable: true, query: { groupId, ...options } }, "items");
   }
 
@@ -1068,22 +1068,6 @@ export class DevicesNoun extends Noun {
    *
    * - `subgroups`: Those of all groups below it, too.
    *
-   * - `q`: A part of the name, of the original id or of a tag, or the begin of the id;
-   * case-insensitive. First come devices with this id or original id, then those whose name or
-   * original id begins with it.
-   *
-   * - `type`: The device type.
-   *
-   * - `network`: Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are
-   * supported networks, in any case.
-   *
-   * - `tag`: A tag they have.
-   *
-   * - `seen`: Last seen within the last hour, day or week, longer ago, never; or silent by what
-   * its configuration expects.
-   *
-   * - `batteryBelow`: Less charge, in percent.
-   *
    * - `values`: Current values to show, by the names of their measurements, with commas between
    * them; 20 at most. Needs `record.read`.
    *
@@ -1100,9 +1084,25 @@ export class DevicesNoun extends Noun {
    *
    * - `after`: Continue after the row of this id; for an export that was interrupted.
    *
+   * - `q`: A part of the name, of the original id or of a tag, or the begin of the id;
+   * case-insensitive. First come devices with this id or original id, then those whose name or
+   * original id begins with it.
+   *
+   * - `type`: The device type.
+   *
+   * - `network`: Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are
+   * supported networks, in any case.
+   *
+   * - `tag`: A tag they have.
+   *
+   * - `seen`: Last seen within the last hour, day or week, longer ago, never; or silent by what
+   * its configuration expects.
+   *
+   * - `batteryBelow`: Less charge, in percent.
+   *
    * `GET /devices/export`; needs `device.read`.
    */
-  export(groupId: string, options: { subgroups?: boolean; q?: string; type?: string; network?: string; tag?: string; seen?: m.SeenWithin; batteryBelow?: number; values?: string; where?: string[]; order?: string; descending?: boolean; format?: m.ExportFormat; after?: string } = {}): AsyncGenerator<Uint8Array, void, void> {
+  export(groupId: string, options: { subgroups?: boolean; values?: string; where?: string[]; order?: string; descending?: boolean; format?: m.ExportFormat; after?: string; q?: string; type?: string; network?: string; tag?: string; seen?: m.SeenWithin; batteryBelow?: number } = {}): AsyncGenerator<Uint8Array, void, void> {
     return this.transport.stream({ method: "GET", path: "/devices/export", isRepeatable: true, query: { groupId, ...options } });
   }
 

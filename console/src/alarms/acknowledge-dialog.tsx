@@ -8,13 +8,14 @@ import { useSubmission } from "~/ui/submit";
 import { showToast } from "~/ui/toast";
 import { acknowledge, refreshAlarms } from "./queries";
 import { alarmWords, type Alarm, type FindMeasurement } from "./words";
+import { t } from "~/messages/alarms";
 
 export function AcknowledgeDialog({ alarms, find, onClose }: { alarms: readonly Alarm[]; find: FindMeasurement; onClose: () => void }) {
   const [comment, setComment] = useState("");
   const submission = useSubmission(["comment"]);
   const [first] = alarms;
   if (!first) return null;
-  const about = alarms.length === 1 ? `${first.deviceName ?? first.connectorName ?? ""}: ${alarmWords(first, find)}` : `${alarms.length} alarms`;
+  const about = alarms.length === 1 ? `${first.deviceName ?? first.connectorName ?? ""}: ${alarmWords(first, find)}` : t("countAlarms", { count: alarms.length });
   const send = async () => {
     let resolved = 0;
     for (const each of alarms)
@@ -26,16 +27,16 @@ export function AcknowledgeDialog({ alarms, find, onClose }: { alarms: readonly 
         resolved += 1;
       }
     await refreshAlarms();
-    showToast(resolved === alarms.length ? "Resolved meanwhile." : alarms.length === 1 ? "Acknowledged." : `${alarms.length - resolved} alarms are acknowledged.`);
+    showToast(resolved === alarms.length ? t("ResolvedMeanwhile") : t("valueAlarmsAreAcknowledged", { count: alarms.length, value: alarms.length - resolved }));
     onClose();
   };
   return (
-    <Dialog title={alarms.length === 1 ? "Acknowledge this alarm" : "Acknowledge these alarms"} onClose={onClose}>
-      <Form submission={submission} onSubmit={send} submit="Acknowledge">
+    <Dialog title={t("AcknowledgeTheseAlarms", { count: alarms.length })} onClose={onClose}>
+      <Form submission={submission} onSubmit={send} submit={t("Acknowledge")}>
         <p>{about}</p>
         <TextArea
-          label="Comment"
-          hint="Who takes care of it, and what is being done. It is not sent again or escalated until it is resolved."
+          label={t("Comment")}
+          hint={t("WhoTakesCareOfItAnd")}
           rows={3}
           maxLength={1_000}
           autoFocus

@@ -7,6 +7,7 @@ import { Form } from "~/ui/form";
 import { useSubmission } from "~/ui/submit";
 import { showToast } from "~/ui/toast";
 import { refreshAlarms } from "./queries";
+import { t } from "~/messages/alarms";
 
 const HOUR_MS = 3_600_000;
 const SPANS = [
@@ -15,7 +16,7 @@ const SPANS = [
   ["8", "8 hours"],
   ["24", "1 day"],
   ["168", "7 days"],
-  ["", "until a time"],
+  ["", t("untilTime")],
 ] as const;
 
 export function SilenceDialog({ groupId, device, onClose }: { groupId: string; device: { id: string; name: string } | null; onClose: () => void }) {
@@ -33,17 +34,17 @@ export function SilenceDialog({ groupId, device, onClose }: { groupId: string; d
       await read(api.DELETE("/alarm/silence", { params: { query: { groupId, silenceId: made.id } } }));
       await refreshAlarms();
     };
-    showToast("Silenced. Alarms are recorded, and nothing is sent.", { action: { label: "Undo", run: undo } });
+    showToast(t("SilencedAlarmsAreRecordedAndNothing"), { action: { label: t("Undo"), run: undo } });
     onClose();
   };
   return (
-    <Dialog title={device ? `Silence ${device.name}` : "Silence this group"} onClose={onClose}>
-      <Form submission={submission} onSubmit={create} submit="Silence">
-        <p className="ink-2">Alarms are recorded, and nothing is sent about them. What is still open when the silence ends is sent then, once.</p>
-        <Select label="For" options={SPANS} value={hours} error={hours ? submission.errorOf("until") : undefined} onChange={(event) => setHours(event.target.value)} />
-        {!hours && <TextField label="Until" type="datetime-local" required value={until} error={submission.errorOf("until")} onChange={(event) => setUntil(event.target.value)} />}
-        <TextField label="Reason" required value={reason} error={submission.errorOf("reason")} onChange={(event) => setReason(event.target.value)} />
-        {!device && <Checkbox label="With groups below" checked={isBelow} onChange={(event) => setBelow(event.target.checked)} />}
+    <Dialog title={device ? t("SilenceName", { name: device.name }) : t("SilenceThisGroup")} onClose={onClose}>
+      <Form submission={submission} onSubmit={create} submit={t("Silence")}>
+        <p className="ink-2">{t("AlarmsAreRecordedAndNothingIs")}</p>
+        <Select label={t("For")} options={SPANS} value={hours} error={hours ? submission.errorOf("until") : undefined} onChange={(event) => setHours(event.target.value)} />
+        {!hours && <TextField label={t("Until")} type="datetime-local" required value={until} error={submission.errorOf("until")} onChange={(event) => setUntil(event.target.value)} />}
+        <TextField label={t("Reason")} required value={reason} error={submission.errorOf("reason")} onChange={(event) => setReason(event.target.value)} />
+        {!device && <Checkbox label={t("WithGroupsBelow")} checked={isBelow} onChange={(event) => setBelow(event.target.checked)} />}
       </Form>
     </Dialog>
   );

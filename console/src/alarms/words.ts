@@ -3,6 +3,7 @@ import type { Schemas } from "~/api/client";
 import { measurementLabel, valueText } from "~/measurements/values";
 import { duration, momentOf } from "~/time";
 import type { Tone } from "~/ui/pill";
+import { t } from "~/messages/alarms";
 
 export type Alarm = Schemas["Alarm"];
 
@@ -11,14 +12,14 @@ export type Severity = (typeof SEVERITIES)[number];
 export const SEVERITY_TONES: Readonly<Record<Severity, Tone>> = { critical: "bad", warning: "warn", info: "idle" };
 
 export const ALARM_REASONS: Readonly<Record<string, string>> = {
-  measurement: "value beyond its limit",
-  deviceSilent: "device silent",
-  batteryLow: "battery low",
-  configurationDrift: "configuration drifts",
-  geofenceEnter: "inside an area",
-  geofenceExit: "outside an area",
-  connectorFailing: "connector failing",
-  messagesFailed: "deliveries given up",
+  measurement: t("valueBeyondItsLimit"),
+  deviceSilent: t("deviceSilent"),
+  batteryLow: t("batteryLow"),
+  configurationDrift: t("configurationDrifts"),
+  geofenceEnter: t("insideArea"),
+  geofenceExit: t("outsideArea"),
+  connectorFailing: t("connectorFailing"),
+  messagesFailed: t("deliveriesGivenUp"),
 };
 
 // How a measurement is written, as far as its group knows it.
@@ -42,10 +43,10 @@ export function alarmWords(alarm: Alarm, find: FindMeasurement, mayReadValues = 
   const fallback = ALARM_REASONS[reason] ?? reason;
   if (reason !== "measurement") return fallback;
   const hasNone = value === undefined && mayReadValues;
-  if (!name) return hasNone ? "no value for too long" : (alarm.notificationName ?? fallback);
+  if (!name) return hasNone ? t("noValueForTooLong") : (alarm.notificationName ?? fallback);
   const known = find(name) ?? { name };
   const label = measurementLabel(known);
-  if (hasNone) return `${label}: no value for too long`;
+  if (hasNone) return t("labelNoValueForTooLong", { label });
   const limit = alarm.above ?? alarm.below;
   const beyond = limit === undefined ? "" : ` ${alarm.above === undefined ? "below" : "above"} ${withUnit(limit, known)}`;
   return `${label}${value === undefined ? "" : ` ${withUnit(value, known)}`}${beyond}`;

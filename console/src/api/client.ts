@@ -3,6 +3,7 @@ import createClient from "openapi-fetch";
 import { BASE_PATH } from "~/base-path";
 import { fetchingOnce } from "./fetch-once";
 import type { components, paths } from "./schema";
+import { t } from "~/messages/api";
 
 export type Schemas = components["schemas"];
 
@@ -40,8 +41,8 @@ export class ApiProblem extends Error {
 // The service did not answer: no connection, or one that broke.
 export class Unreachable extends Error {
   constructor() {
-    super("The service cannot be reached.");
-    this.name = "Unreachable";
+    super(t("serviceCannotBeReached"));
+    this.name = t("Unreachable");
   }
 }
 
@@ -102,7 +103,7 @@ export function problemFrom(response: Response, text: string): ApiProblem {
   return new ApiProblem({
     status: response.status,
     code: body.code ?? "unexpected_response",
-    detail: body.detail ?? `The service answered with status ${response.status}.`,
+    detail: body.detail ?? t("serviceAnsweredWithStatusStatus", { status: response.status }),
     fields: body.errors ?? [],
     requestId: body.requestId ?? response.headers.get("X-Request-Id"),
     retryAfterS: Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter : null,

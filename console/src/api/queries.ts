@@ -1,6 +1,7 @@
 // Queries that more than one screen needs. A screen's own queries stand beside it.
 import { QueryClient, queryOptions, type FetchQueryOptions, type QueryKey } from "@tanstack/react-query";
 import { ApiProblem, api, read, readOne } from "./client";
+import { t } from "~/messages/api";
 
 const RETRIES_MAX = 2;
 
@@ -37,7 +38,7 @@ export const sessionQuery = queryOptions({
   queryFn: async ({ signal }) => {
     const { data, response } = await api.GET("/session", { signal });
     if (response.status === 401) return null;
-    if (!data) throw new ApiProblem({ status: response.status, code: "session", detail: "The session could not be read." });
+    if (!data) throw new ApiProblem({ status: response.status, code: "session", detail: t("sessionCouldNotBeRead") });
     return data;
   },
   staleTime: 60_000,
@@ -51,7 +52,7 @@ export function groupQuery(groupId: string) {
     // The operation answers with a list of one.
     queryFn: async ({ signal }) => {
       const [group] = await readOne(api.GET("/group", { params: { query: { groupId } }, signal }), "groupId");
-      if (!group) throw new ApiProblem({ status: 404, code: "not_found", detail: "There is no such group." });
+      if (!group) throw new ApiProblem({ status: 404, code: "not_found", detail: t("ThereIsNoSuchGroup") });
       return group;
     },
     staleTime: 30_000,

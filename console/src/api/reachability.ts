@@ -1,8 +1,9 @@
 // Since when the service has been unreachable, or null. One value for the page: the frame finds out, and
 // whatever would change something waits.
 import { useSyncExternalStore } from "react";
+import { t } from "~/messages/api";
 
-const UNREACHABLE_REASON = "The service cannot be reached";
+const UNREACHABLE_REASON = t("serviceCannotBeReached2");
 
 let since: number | null = null;
 const listeners = new Set<() => void>();

@@ -1,12 +1,13 @@
 import { Link, type ErrorComponentProps } from "@tanstack/react-router";
 import { ErrorState } from "~/ui/state";
+import { t } from "~/messages/frame";
 
 export function NotFound() {
   return (
     <div className="state">
-      <p>There is no such page.</p>
+      <p>{t("ThereIsNoSuchPage")}</p>
       <Link to="/" className="button button-normal">
-        Go to the start
+        {t("GoToStart")}
       </Link>
     </div>
   );

@@ -28,6 +28,7 @@ import { SignedOutDialog } from "./signed-out-dialog";
 import { useHasNoSide } from "./narrow";
 import { preferredScope, useGroupId, useRange, useZone } from "./page-state";
 import { shiftRange } from "~/time";
+import { t } from "~/messages/frame";
 
 
 function initials(name: string): string {
@@ -43,11 +44,11 @@ function PersonMenu() {
   const name = user?.name ?? user?.email ?? "";
   return (
     <Menu
-      label={<span aria-label={`Signed in as ${name}`}>{initials(name)}</span>}
+      label={<span aria-label={t("SignedInAsName", { name })}>{initials(name)}</span>}
       items={[
-        { label: "Account", writes: false, onSelect: () => void navigate({ to: "/account" }) },
-        { label: "Documentation", writes: false, onSelect: () => void window.open(helpUrl, "_blank", "noopener") },
-        { label: "Sign out", writes: true, onSelect: () => void signOut() },
+        { label: t("Account"), writes: false, onSelect: () => void navigate({ to: "/account" }) },
+        { label: t("Documentation"), writes: false, onSelect: () => void window.open(helpUrl, "_blank", "noopener") },
+        { label: t("SignOut"), writes: true, onSelect: () => void signOut() },
       ]}
     />
   );
@@ -58,7 +59,7 @@ function ZoneButton() {
   const { zone: chosen } = usePreferences();
   const flip = () => setPreference("zone", chosen === "UTC" ? "" : "UTC");
   return (
-    <button type="button" className="button button-normal zone" onClick={flip} title="Switch between your zone and UTC (u)">
+    <button type="button" className="button button-normal zone" onClick={flip} title={t("SwitchBetweenYourZoneAndUTC")}>
       {zoneLabel(zone)}
     </button>
   );
@@ -84,19 +85,19 @@ function useFrameShortcuts(groupId: string | null, showKeys: () => void): void {
   }, [isGoing]);
   useShortcuts([
     ...(isGoing ? sections : []),
-    { key: "g", label: "Go to a section: then o, a, l, d, m, e, c, s or n", run: () => setGoing(true) },
-    { key: "/", label: "Find anything", run: openPalette },
-    { key: "?", label: "This list", run: showKeys },
-    { key: "u", label: "Your zone or UTC", run: () => setPreference("zone", preferences().zone === "UTC" ? "" : "UTC") },
-    { key: "[", label: "Earlier", run: () => setRange(shiftRange(range, Date.now(), -1)) },
-    { key: "]", label: "Later", run: () => setRange(shiftRange(range, Date.now(), 1)) },
-    { key: "z", label: "Undo", run: () => runAction(newestAction()) },
+    { key: "g", label: t("GoToSectionThenOL"), run: () => setGoing(true) },
+    { key: "/", label: t("FindAnything"), run: openPalette },
+    { key: "?", label: t("ThisList"), run: showKeys },
+    { key: "u", label: t("YourZoneOrUTC"), run: () => setPreference("zone", preferences().zone === "UTC" ? "" : "UTC") },
+    { key: "[", label: t("Earlier"), run: () => setRange(shiftRange(range, Date.now(), -1)) },
+    { key: "]", label: t("Later"), run: () => setRange(shiftRange(range, Date.now(), 1)) },
+    { key: "z", label: t("Undo"), run: () => runAction(newestAction()) },
   ]);
 }
 
 // A page of another version than the service says so, instead of losing what was typed in silence.
 function useIgnoredNames(): void {
-  useEffect(() => onIgnored((names) => void showToast(`The service does not know and has ignored: ${names}`, { tone: "bad" })), []);
+  useEffect(() => onIgnored((names) => void showToast(t("serviceDoesNotKnowAndHas", { names }), { tone: "bad" })), []);
 }
 
 const RIGHTS_MS = 5_000;
@@ -172,7 +173,7 @@ export function Frame() {
   return (
     <div className="frame" data-side={side}>
       <a href="#page" className="skip">
-        Skip to the page
+        {t("SkipToPage")}
       </a>
       {!hasNoSide && <Side groupId={groupId} />}
       <div className="main">
@@ -181,7 +182,7 @@ export function Frame() {
           <button type="button" className="find" onClick={openPalette}>
             <Icon name="find" />
             <span>
-              Find<span className="find-what"> or do anything</span>
+              {t.rich("FindPart", { part: <span className="find-what">{" "}{t("orDoAnything")}</span> })}
             </span>{" "}
             <kbd>/</kbd>
           </button>
@@ -196,7 +197,7 @@ export function Frame() {
         <OfflineBar />
         <main id="page" className="page" tabIndex={-1}>
           {params.groupId && !unknown && <InvitationBar groupId={params.groupId} />}
-          {unknown ? <ErrorState error={unknown} noun="group" /> : <Outlet />}
+          {unknown ? <ErrorState error={unknown} noun={t("group")} /> : <Outlet />}
         </main>
       </div>
       {hasNoSide && <Places groupId={groupId} />}

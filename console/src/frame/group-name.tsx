@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { mayCall, useRights } from "~/api/may";
 import { childGroupsQuery, groupQuery } from "~/api/queries";
 import { useScope } from "./page-state";
+import { t } from "~/messages/frame";
 
 export function GroupName({ groupId }: { groupId: string }) {
   const group = useQuery(groupQuery(groupId));
@@ -25,8 +26,8 @@ export function GroupLine({ groupId }: { groupId: string }) {
   return (
     <>
       <GroupName groupId={groupId} />
-      {hasBelow && withBelow && " · with the groups below"}
-      {hasBelow && !withBelow && " · without the groups below"}
+      {hasBelow && withBelow && ` ${t("withGroupsBelow")}`}
+      {hasBelow && !withBelow && ` ${t("withoutGroupsBelow")}`}
     </>
   );
 }

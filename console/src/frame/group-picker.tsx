@@ -9,6 +9,8 @@ import { nameOr } from "~/ui/name";
 import { useHasGroupsBelow } from "./group-name";
 import { Icon } from "./icons";
 import { useScope } from "./page-state";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/frame";
 
 type TreeGroup = Schemas["TreeGroup"];
 
@@ -28,7 +30,7 @@ function Branch({ parentId, onChoose }: { parentId: string | null; onChoose: (id
       {children.data.items.map((group) => (
         <Twig key={group.id} group={group} onChoose={onChoose} />
       ))}
-      {children.data.nextToken && <li className="ink-3">More: search by name.</li>}
+      {children.data.nextToken && <li className="ink-3">{t("MoreSearchByName")}</li>}
     </ul>
   );
 }
@@ -46,7 +48,7 @@ function Twig({ group, onChoose }: { group: TreeGroup; onChoose: (id: string) =>
     <li>
       <div ref={row} className="tree-row">
         {group.numberOfGroups > 0 ? (
-          <button type="button" className="tree-toggle" aria-expanded={isOpen} aria-label={`Groups below ${name}`} onClick={() => setOpen(!isOpen)}>
+          <button type="button" className="tree-toggle" aria-expanded={isOpen} aria-label={t("GroupsBelowName", { name })} onClick={() => setOpen(!isOpen)}>
             {isOpen ? "▾" : "▸"}
           </button>
         ) : (
@@ -54,7 +56,7 @@ function Twig({ group, onChoose }: { group: TreeGroup; onChoose: (id: string) =>
         )}
         <button type="button" className="menu-item" aria-current={isChosen || undefined} onClick={() => onChoose(group.id)}>
           {name}
-          {group.numberOfDevices ? <span className="ink-3"> {group.numberOfDevices.toLocaleString("en")}</span> : null}
+          {group.numberOfDevices ? <span className="ink-3"> {group.numberOfDevices.toLocaleString(LOCALE)}</span> : null}
         </button>
       </div>
       {isOpen && <Branch parentId={group.id} onChoose={onChoose} />}
@@ -65,7 +67,7 @@ function Twig({ group, onChoose }: { group: TreeGroup; onChoose: (id: string) =>
 // Nothing of a group that one does not see.
 function ParentName({ groupId }: { groupId: string }) {
   const parent = useQuery({ ...groupQuery(groupId), retry: false });
-  return parent.data ? <span className="ink-3"> in {nameOr(parent.data.name, groupId)}</span> : null;
+  return parent.data ? <span className="ink-3">{" "}{t("inName", { name: nameOr(parent.data.name, groupId) })}</span> : null;
 }
 
 // It says nothing until there is an answer, and keeps one until there is the next.
@@ -87,7 +89,7 @@ function FoundGroups({ q, onChoose }: { q: string; onChoose: (id: string) => voi
         ))}
       </ul>
       <p role="status" className="ink-3">
-        {found.isError ? found.error.message : isNone ? "No group has this name." : ""}
+        {found.isError ? found.error.message : isNone ? t("NoGroupHasThisName") : ""}
       </p>
     </div>
   );
@@ -102,7 +104,7 @@ export function GroupTree({ chosen = null, onChoose }: { chosen?: string | null;
   return (
     <PlaceContext.Provider value={{ chosen, above: above.data ?? [] }}>
       <div className="group-tree">
-        <input className="input" type="search" placeholder="Find a group" aria-label="Find a group" value={text} onChange={(event) => setText(event.target.value)} />
+        <input className="input" type="search" placeholder={t("FindGroup")} aria-label={t("FindGroup")} value={text} onChange={(event) => setText(event.target.value)} />
         {q && <FoundGroups q={q} onChoose={onChoose} />}
         <div className="tree-all">{isReady && <Branch parentId={null} onChoose={onChoose} />}</div>
       </div>
@@ -118,7 +120,7 @@ export function ScopeSwitch({ groupId }: { groupId: string | null }) {
   return (
     <label className="scope-switch">
       <input type="checkbox" role="switch" checked={withBelow} onChange={(event) => setWithBelow(event.target.checked)} />
-      <span>With groups below</span>
+      <span>{t("WithGroupsBelow")}</span>
     </label>
   );
 }
@@ -132,7 +134,7 @@ export function GroupPicker({ groupId, isNarrow }: { groupId: string | null; isN
     const section = /^\/g\/[^/]+\/([a-z-]+)/.exec(location.pathname)?.[1] ?? "overview";
     void navigate({ to: `/g/$groupId/${section}`, params: { groupId: id } } as never);
   };
-  const name = group.data ? nameOr(group.data.name, group.data.id) : groupId && !group.isError ? "…" : "Choose a group";
+  const name = group.data ? nameOr(group.data.name, group.data.id) : groupId && !group.isError ? "…" : t("ChooseGroup");
   return (
     <Popover
       className="group-picker"
@@ -142,7 +144,7 @@ export function GroupPicker({ groupId, isNarrow }: { groupId: string | null; isN
           <Icon name="groups" />
           <span className="group-picker-label">
             <small>
-              Group <span aria-hidden="true">⌄</span>
+              {t.rich("GroupPart", { part: <span aria-hidden="true">⌄</span> })}
             </small>
             <span>{name}</span>
           </span>

@@ -6,6 +6,7 @@ import type { Operation } from "~/api/permissions";
 import { groupQuery } from "~/api/queries";
 import { PageHeader } from "~/ui/page";
 import { Why } from "~/ui/why";
+import { t } from "~/messages/frame";
 
 export function Guarded({ groupId, operation, title, what, children }: { groupId: string; operation: Operation; title: string; what: string; children: ReactNode }) {
   const rights = useRights(groupId);
@@ -17,7 +18,7 @@ export function Guarded({ groupId, operation, title, what, children }: { groupId
       <PageHeader title={title} above={group.data?.name} />
       <div className="state">
         <p>
-          You see {group.data?.name ?? "this group"}, but not its {what}. <Why operation={operation} groupId={groupId} />
+          {t.rich("YouSeeNameButNotIts", { name: group.data?.name ?? t("thisGroup"), what, why: <Why operation={operation} groupId={groupId} /> })}
         </p>
       </div>
     </>

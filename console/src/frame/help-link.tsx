@@ -2,6 +2,7 @@
 import { useMatches } from "@tanstack/react-router";
 import { BASE_PATH } from "~/base-path";
 import { helpOf } from "./help";
+import { t } from "~/messages/frame";
 
 export function useHelpUrl(): string {
   const path = useMatches({ select: (matches) => matches.at(-1)?.fullPath ?? "" });
@@ -12,8 +13,8 @@ export function useHelpUrl(): string {
 export function HelpLink() {
   const url = useHelpUrl();
   return (
-    <a className="button button-quiet help-link" href={url} target="_blank" rel="noopener" title="The page of the guide about this screen">
-      Help
+    <a className="button button-quiet help-link" href={url} target="_blank" rel="noopener" title={t("pageOfGuideAboutThisScreen")}>
+      {t("Help")}
     </a>
   );
 }

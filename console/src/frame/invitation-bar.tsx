@@ -7,6 +7,7 @@ import { groupQuery, queryClient } from "~/api/queries";
 import { setPreference } from "~/preferences";
 import { Button } from "~/ui/button";
 import { useSubmission } from "~/ui/submit";
+import { t } from "~/messages/frame";
 
 export function InvitationBar({ groupId }: { groupId: string }) {
   const group = useQuery(groupQuery(groupId));
@@ -30,15 +31,15 @@ export function InvitationBar({ groupId }: { groupId: string }) {
       <p>
         {error ?? (
           <>
-            You are invited to the group <strong>{group.data.name ?? groupId}</strong>. Its members see your name when you accept.
+            {t.rich("YouAreInvitedToGroupStrong", { strong: <strong>{group.data.name ?? groupId}</strong> })}
           </>
         )}
       </p>
       <Button look="primary" disabled={isBusy} onClick={() => void accept()}>
-        Accept
+        {t("Accept")}
       </Button>
       <Button disabled={isBusy} onClick={() => void decline()}>
-        Decline
+        {t("Decline")}
       </Button>
     </div>
   );

@@ -7,6 +7,7 @@ import type { StreamState } from "~/live/protocol";
 import { useLiveState } from "~/live/use-live";
 import { useShortcuts } from "~/ui/keys";
 import { useGroupId } from "./page-state";
+import { t } from "~/messages/frame";
 
 interface Appearance {
   readonly tone: "good" | "idle" | "warn";
@@ -22,15 +23,15 @@ function secondsSince(since: number): number {
 }
 
 function appearanceOf(state: StreamState | null, isPaused: boolean): Appearance {
-  if (state === null) return { tone: "idle", sign: "–", words: "off", title: "Nothing to listen to here" };
+  if (state === null) return { tone: "idle", sign: "–", words: "off", title: t("NothingToListenToHere") };
   if (state.is === "refused") return { tone: "idle", sign: "–", words: "off", title: state.refusal.detail };
   if (state.is === "reconnecting") {
-    const words = `reconnecting, ${secondsSince(state.since)} s`;
-    return { tone: "warn", sign: "◌", words, title: "The stream broke off; it goes on where it was. Press to try now" };
+    const words = t("reconnectingSinceS", { since: secondsSince(state.since) });
+    return { tone: "warn", sign: "◌", words, title: t("streamBrokeOffItGoesOn") };
   }
-  if (isPaused) return { tone: "idle", sign: "○", words: "paused", title: "Lists hold still, and collect what arrives. Press to go on (p)" };
-  if (state.is === "connecting") return { tone: "idle", sign: "◌", words: "connecting", title: "The stream is being opened", isQuiet: true };
-  return { tone: "good", sign: "●", words: "live", title: "What arrives and changes is shown at once. Press to pause (p)", isQuiet: true };
+  if (isPaused) return { tone: "idle", sign: "○", words: "paused", title: t("ListsHoldStillAndCollectWhat") };
+  if (state.is === "connecting") return { tone: "idle", sign: "◌", words: "connecting", title: t("streamIsBeingOpened"), isQuiet: true };
+  return { tone: "good", sign: "●", words: "live", title: t("WhatArrivesAndChangesIsShown"), isQuiet: true };
 }
 
 export function LiveIndicator() {
@@ -46,14 +47,14 @@ export function LiveIndicator() {
     const timer = setInterval(() => setTick((tick) => tick + 1), 1_000);
     return () => clearInterval(timer);
   }, [isReconnecting]);
-  useShortcuts([{ key: "p", label: "Pause, or go on", run: () => setPaused(!paused()) }]);
+  useShortcuts([{ key: "p", label: t("PauseOrGoOn"), run: () => setPaused(!paused()) }]);
   const { tone, sign, words, title, isQuiet } = appearanceOf(state, isPaused);
   const press = () => {
     if (isReconnecting || state?.is === "refused") retryLive();
     else setPaused(!isPaused);
   };
   return (
-    <button type="button" className={`live-indicator pill pill-${tone}`} title={title} aria-label={`Live updates: ${words}`} onClick={press}>
+    <button type="button" className={`live-indicator pill pill-${tone}`} title={title} aria-label={t("LiveUpdatesWords", { words })} onClick={press}>
       <span aria-hidden="true">{sign}</span> <span className={isQuiet ? "visually-hidden" : "live-words"}>{words}</span>
     </button>
   );

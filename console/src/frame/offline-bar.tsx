@@ -6,6 +6,7 @@ import { noteUnreachable, noteReachable, useUnreachableSince } from "~/api/reach
 import { Unreachable } from "~/api/client";
 import { BASE_PATH } from "~/base-path";
 import { duration } from "~/time";
+import { t } from "~/messages/frame";
 
 const WAITS_MS = [1_000, 2_000, 5_000, 10_000] as const;
 
@@ -63,7 +64,7 @@ export function OfflineBar() {
   if (since === null) return null;
   return (
     <div className="offline" role="alert">
-      The service cannot be reached; what you see is {duration(Math.max(0, now - since))} old. Trying again.
+      {t("serviceCannotBeReachedWhatYou", { duration: duration(Math.max(0, now - since)) })}
     </div>
   );
 }

@@ -20,6 +20,7 @@ import { DOCUMENTS } from "./documents";
 import { useGroupId, useScope } from "./page-state";
 import { SECTIONS, maySee } from "./sections";
 import { SETTINGS, VERBS, allowed, pathIn } from "./verbs";
+import { t } from "~/messages/frame";
 
 const PAUSE_MS = 150;
 const FOUND_MAX = 8;
@@ -72,9 +73,9 @@ function pathOf(target: IdTarget, groupId: string | null): string | null {
 
 function pageEntries(typed: string, groupId: string | null, rights: Rights): Entry[] {
   const pages = SECTIONS.filter((page) => maySee(page, groupId, rights)).map((page) => ({ label: page.label, path: page.to }));
-  return [...pages, { label: "Account", path: "/account" }]
+  return [...pages, { label: t("Account"), path: "/account" }]
     .filter((page) => matchesWords(page.label, typed))
-    .map((page) => ({ id: page.path, group: "Pages", label: page.label, path: pathIn(page.path, groupId) }));
+    .map((page) => ({ id: page.path, group: t("Pages"), label: page.label, path: pathIn(page.path, groupId) }));
 }
 
 // What the open page offers, such as for what is selected on it, before what can be begun anywhere.
@@ -89,35 +90,35 @@ function verbEntries(typed: string, groupId: string | null, rights: Rights, offe
   });
   return [...here, ...begun]
     .filter((each) => matchesWords(each.words, typed))
-    .map(({ id, label, entry }) => ({ id, group: "Do", label, ...entry }));
+    .map(({ id, label, entry }) => ({ id, group: t("Do"), label, ...entry }));
 }
 
 function settingEntries(typed: string, groupId: string | null, rights: Rights): Entry[] {
   if (!typed.trim()) return [];
   return allowed(SETTINGS, groupId, rights)
     .filter((each) => matchesWords(`${each.label} ${each.also}`, typed))
-    .map((each) => ({ id: each.label, group: "Settings", label: each.label, path: pathIn(each.path, groupId) }));
+    .map((each) => ({ id: each.label, group: t("Settings"), label: each.label, path: pathIn(each.path, groupId) }));
 }
 
 function documentEntries(typed: string): Entry[] {
   if (!typed.trim()) return [];
   return DOCUMENTS.filter((each) => matchesWords(each.title, typed))
     .slice(0, FOUND_MAX)
-    .map(({ title, path }) => ({ id: `guide ${path}`, group: "Documents", label: title, run: () => void window.open(`${BASE_PATH}/guide/${path}`, "_blank", "noopener") }));
+    .map(({ title, path }) => ({ id: `guide ${path}`, group: t("Documents"), label: title, run: () => void window.open(`${BASE_PATH}/guide/${path}`, "_blank", "noopener") }));
 }
 
 function actionEntries(typed: string, scope: ReturnType<typeof useScope>): Entry[] {
   const { withBelow, setWithBelow } = scope;
   const own: Entry[] = [
-    { id: "scope", group: "Actions", label: withBelow ? "Show only this group, without the groups below" : "Show this group with the groups below", run: () => setWithBelow(!withBelow) },
-    { id: "light", group: "Actions", label: "Use the light theme", run: () => setPreference("theme", "light") },
-    { id: "dark", group: "Actions", label: "Use the dark theme", run: () => setPreference("theme", "dark") },
-    { id: "guide", group: "Actions", label: "Open the documentation", run: () => void window.open(`${BASE_PATH}/guide/`, "_blank", "noopener") },
-    { id: "out", group: "Actions", label: "Sign out", run: () => void signOut() },
+    { id: "scope", group: t("Actions"), label: withBelow ? t("ShowOnlyThisGroupWithoutGroups") : t("ShowThisGroupWithGroupsBelow"), run: () => setWithBelow(!withBelow) },
+    { id: "light", group: t("Actions"), label: t("UseLightTheme"), run: () => setPreference("theme", "light") },
+    { id: "dark", group: t("Actions"), label: t("UseDarkTheme"), run: () => setPreference("theme", "dark") },
+    { id: "guide", group: t("Actions"), label: t("OpenDocumentation"), run: () => void window.open(`${BASE_PATH}/guide/`, "_blank", "noopener") },
+    { id: "out", group: t("Actions"), label: t("SignOut"), run: () => void signOut() },
   ];
   const ofPage = activeShortcuts()
     .filter((each) => each.key !== "/" && each.key !== "g" && !each.label.startsWith("g "))
-    .map((each) => ({ id: `key ${each.key}`, group: "Actions", label: each.label, note: each.key, run: each.run }));
+    .map((each) => ({ id: `key ${each.key}`, group: t("Actions"), label: each.label, note: each.key, run: each.run }));
   return typed ? [...ofPage, ...own].filter((each) => matchesWords(each.label, typed)) : [];
 }
 
@@ -149,14 +150,14 @@ function useFound(typed: string, groupId: string | null, rights: Rights): { entr
     ? [
         ...(mayFindDevices ? (devices.data?.items ?? []) : []).map((device) => ({
           id: device.deviceId,
-          group: "Devices",
+          group: t("Devices"),
           label: device.name,
           note: device.originalId,
           path: `/d/${device.deviceId}`,
         })),
         ...(groups.data?.items ?? []).slice(0, FOUND_MAX).map((group) => ({
           id: group.id,
-          group: "Groups",
+          group: t("Groups"),
           label: nameOr(group.name, group.id),
           path: `/g/${group.id}`,
         })),
@@ -165,7 +166,7 @@ function useFound(typed: string, groupId: string | null, rights: Rights): { entr
           .slice(0, FOUND_MAX)
           .map((connector) => ({
             id: connector.id,
-            group: "Connectors",
+            group: t("Connectors"),
             label: nameOr(connector.name, connector.id),
             note: connector.type,
             path: `/g/${connector.groupId}/connectors/${connector.id}`,
@@ -175,7 +176,7 @@ function useFound(typed: string, groupId: string | null, rights: Rights): { entr
           .slice(0, FOUND_MAX)
           .map((person) => ({
             id: `person ${person.id}`,
-            group: "People",
+            group: t("People"),
             label: person.name ?? person.email ?? "",
             note: person.email ?? "",
             path: `/g/${groupId}/people?person=${person.id}`,
@@ -197,7 +198,7 @@ function useEntries(typed: string): { entries: Entry[]; isAsking: boolean } {
   const target = idTarget(typed);
   const path = target && pathOf(target, groupId);
   const entries = [
-    ...(target && path ? [{ id: "pasted", group: "By id", label: `Open this ${target.kind}`, note: target.id, path }] : []),
+    ...(target && path ? [{ id: "pasted", group: t("ById"), label: t("OpenThisKind", { kind: target.kind }), note: target.id, path }] : []),
     ...(typed.trim() ? verbEntries(typed, groupId, rights, offered) : []),
     ...found.entries,
     ...pageEntries(typed, groupId, rights),
@@ -212,7 +213,7 @@ function useEntries(typed: string): { entries: Entry[]; isAsking: boolean } {
 function Options({ entries, chosen, listId, onRun }: { entries: readonly Entry[]; chosen: number; listId: string; onRun: (entry: Entry, isNewTab: boolean) => void }) {
   const groups = useMemo(() => [...new Set(entries.map((entry) => entry.group))], [entries]);
   return (
-    <div id={listId} role="listbox" aria-label="What was found" className="palette-list">
+    <div id={listId} role="listbox" aria-label={t("WhatWasFound")} className="palette-list">
       {groups.map((group) => (
         <div key={group} role="group" aria-label={group}>
           <div className="palette-group" aria-hidden="true">
@@ -276,17 +277,17 @@ function PaletteDialog({ onClose }: { onClose: () => void }) {
     }
   };
   return (
-    <Dialog title="Find" onClose={onClose}>
+    <Dialog title={t("Find")} onClose={onClose}>
       <input
         ref={field}
         className="input"
         role="combobox"
-        aria-label="Find a device, group, connector, person, setting or document, or what to do"
+        aria-label={t("FindDeviceGroupConnectorPersonSetting")}
         aria-expanded={entries.length > 0}
         aria-controls={listId}
         aria-activedescendant={entries.length > 0 ? `${listId}-${at}` : undefined}
         autoComplete="off"
-        placeholder="A name, an id, or what to do: “new connector”"
+        placeholder={t("nameIdOrWhatToDo")}
         value={typed}
         onChange={(event) => {
           setTyped(event.target.value);
@@ -295,7 +296,7 @@ function PaletteDialog({ onClose }: { onClose: () => void }) {
         onKeyDown={onKeyDown}
       />
       <Options entries={entries} chosen={at} listId={listId} onRun={run} />
-      {entries.length === 0 && <p className="ink-2">{isAsking ? "Looking…" : "Nothing has this name or id."}</p>}
+      {entries.length === 0 && <p className="ink-2">{isAsking ? t("Looking") : t("NothingHasThisNameOrId")}</p>}
     </Dialog>
   );
 }

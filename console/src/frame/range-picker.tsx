@@ -4,6 +4,7 @@ import { Button } from "~/ui/button";
 import { TextField } from "~/ui/field";
 import { Popover } from "~/ui/menu";
 import { useRange, useZone } from "./page-state";
+import { t } from "~/messages/frame";
 
 function OwnRange({ range, onChoose }: { range: TimeRange; onChoose: (range: TimeRange) => void }) {
   const [from, setFrom] = useState(range.from);
@@ -14,15 +15,15 @@ function OwnRange({ range, onChoose }: { range: TimeRange; onChoose: (range: Tim
     const now = Date.now();
     const begin = parseMoment(from, now);
     const end = parseMoment(to, now);
-    if (begin === null || end === null) setError("Write a date like 2026-11-15T06:30 (UTC), or now-6h.");
-    else if (begin >= end) setError("The begin must be before the end.");
+    if (begin === null || end === null) setError(t("WriteDateLike20261115T06"));
+    else if (begin >= end) setError(t("beginMustBeBeforeEnd"));
     else onChoose({ from, to });
   };
   return (
     <form onSubmit={submit} className="form">
-      <TextField label="From" value={from} error={error ?? undefined} onChange={(event) => setFrom(event.target.value)} />
-      <TextField label="To" value={to} onChange={(event) => setTo(event.target.value)} />
-      <Button type="submit">Apply</Button>
+      <TextField label={t("From")} value={from} error={error ?? undefined} onChange={(event) => setFrom(event.target.value)} />
+      <TextField label={t("To")} value={to} onChange={(event) => setTo(event.target.value)} />
+      <Button type="submit">{t("Apply")}</Button>
     </form>
   );
 }
@@ -31,7 +32,7 @@ export function RangePicker() {
   const { range, setRange } = useRange();
   const zone = useZone();
   return (
-    <Popover label={<>{rangeLabel(range, zone)} <span aria-hidden="true">⌄</span></>} title="Time range" className="range">
+    <Popover label={<>{rangeLabel(range, zone)} <span aria-hidden="true">⌄</span></>} title={t("TimeRange")} className="range">
       {(close) => {
         const choose = (next: TimeRange) => {
           setRange(next);
@@ -39,7 +40,7 @@ export function RangePicker() {
         };
         return (
           <div className="range-box">
-            <div role="group" aria-label="Presets" className="menu">
+            <div role="group" aria-label={t("Presets")} className="menu">
               {RANGE_PRESETS.map((preset) => (
                 <button
                   key={preset.from}

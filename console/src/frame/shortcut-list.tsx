@@ -1,18 +1,19 @@
 import { Dialog } from "~/ui/dialog";
 import { COMMAND, activeShortcuts } from "~/ui/keys";
+import { t } from "~/messages/frame";
 
 const IN_LISTS = [
-  ["j, k", "Next and previous row"],
-  ["x, Shift x", "Select a row, or up to this row"],
-  ["Enter", "Open the row"],
-  ["Esc", "Clear the selection, close"],
-  [`${COMMAND} K`, "Find anything"],
-  [`${COMMAND} Enter`, "Save the form"],
+  ["j, k", t("NextAndPreviousRow")],
+  [t("xShiftX"), t("SelectRowOrUpToThis")],
+  ["Enter", t("OpenRow")],
+  [t("Esc"), t("ClearSelectionClose")],
+  [`${COMMAND} K`, t("FindAnything")],
+  [t("COMMANDEnter", { COMMAND }), t("SaveForm")],
 ] as const;
 
 export function ShortcutList({ onClose }: { onClose: () => void }) {
   return (
-    <Dialog title="Keys" onClose={onClose}>
+    <Dialog title={t("Keys")} onClose={onClose}>
       <table className="plain">
         <tbody>
           {activeShortcuts().map(({ key, label }) => (
@@ -33,7 +34,7 @@ export function ShortcutList({ onClose }: { onClose: () => void }) {
           ))}
         </tbody>
       </table>
-      <p className="ink-2">Single keys can be switched off in your account.</p>
+      <p className="ink-2">{t("SingleKeysCanBeSwitchedOff")}</p>
     </Dialog>
   );
 }

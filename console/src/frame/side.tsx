@@ -12,6 +12,7 @@ import { useHasGroupsBelow } from "./group-name";
 import { Icon } from "./icons";
 import { useScope } from "./page-state";
 import { EVERYWHERE, GROUP_BLOCKS, maySee, phonePlaces, type Section } from "./sections";
+import { t } from "~/messages/frame";
 
 // What waits for somebody in a section: how many, and of what.
 interface Note {
@@ -30,8 +31,8 @@ function useNotes(groupId: string | null, rights: Rights, isKnown: boolean): Not
   const alarms = overview.data?.alarms?.total ?? 0;
   const failing = overview.data?.connectors?.failing ?? 0;
   return {
-    Alarms: alarms > 0 ? { count: alarms, words: `${alarms.toLocaleString("en")} open` } : undefined,
-    Connectors: failing > 0 ? { count: failing, words: `${failing.toLocaleString("en")} failing` } : undefined,
+    Alarms: alarms > 0 ? { count: alarms, words: t("alarmsOpen", { alarms }) } : undefined,
+    Connectors: failing > 0 ? { count: failing, words: t("failingFailing", { failing }) } : undefined,
   };
 }
 
@@ -81,8 +82,8 @@ function Sections({ groupId, rights, notes, isNarrow, onGo }: PartsProps) {
   return (
     <>
       {blocks.length > 0 && (
-        <div className="side-part" role="group" aria-label="This group">
-          <h2 className="side-heading">This group</h2>
+        <div className="side-part" role="group" aria-label={t("ThisGroup")}>
+          <h2 className="side-heading">{t("ThisGroup")}</h2>
           {blocks.map((block) => (
             <div key={block[0]?.to} className="side-block">
               {block.map(show)}
@@ -90,8 +91,8 @@ function Sections({ groupId, rights, notes, isNarrow, onGo }: PartsProps) {
           ))}
         </div>
       )}
-      <div className="side-part" role="group" aria-label="Everywhere">
-        <h2 className="side-heading">Everywhere</h2>
+      <div className="side-part" role="group" aria-label={t("Everywhere")}>
+        <h2 className="side-heading">{t("Everywhere")}</h2>
         <div className="side-block">{EVERYWHERE.filter((each) => maySee(each, groupId, rights)).map(show)}</div>
       </div>
     </>
@@ -99,7 +100,7 @@ function Sections({ groupId, rights, notes, isNarrow, onGo }: PartsProps) {
 }
 
 function WidthButton({ isNarrow }: { isNarrow: boolean }) {
-  const label = isNarrow ? "Expand" : "Collapse";
+  const label = isNarrow ? t("Expand") : t("Collapse");
   return (
     <button type="button" className="side-width" aria-pressed={isNarrow} title={isNarrow ? label : undefined} aria-label={label} onClick={() => setPreference("side", isNarrow ? "wide" : "narrow")}>
       <Icon name={isNarrow ? "wider" : "narrower"} />
@@ -113,9 +114,9 @@ export function Side({ groupId }: { groupId: string | null }) {
   const notes = useNotes(groupId, rights, rights.isKnown);
   const isNarrow = usePreferences().side === "narrow";
   return (
-    <nav className="side" aria-label="Sections" data-narrow={isNarrow || undefined}>
+    <nav className="side" aria-label={t("Sections")} data-narrow={isNarrow || undefined}>
       <Link to="/" className="brand">
-        {isNarrow ? <span aria-label="longwire">lw</span> : "longwire"}
+        {isNarrow ? <span aria-label={t("longwire")}>{t("lw")}</span> : "longwire"}
       </Link>
       <GroupPicker groupId={groupId} isNarrow={isNarrow} />
       {!isNarrow && <ScopeSwitch groupId={groupId} />}
@@ -132,7 +133,7 @@ export function Places({ groupId }: { groupId: string | null }) {
   const [isOpen, setOpen] = useState(false);
   const places = rights.isPending ? [] : phonePlaces(groupId, rights);
   return (
-    <nav className="places" aria-label="Sections">
+    <nav className="places" aria-label={t("Sections")}>
       {places.map((section) => {
         const note = notes[section.label];
         return (
@@ -149,11 +150,11 @@ export function Places({ groupId }: { groupId: string | null }) {
       })}
       <button type="button" className="place" aria-haspopup="dialog" aria-expanded={isOpen} onClick={() => setOpen(true)}>
         <Icon name="more" />
-        <span>More</span>
+        <span>{t("More")}</span>
       </button>
       {isOpen && (
-        <Dialog title="Sections" onClose={() => setOpen(false)}>
-          <nav className="more" aria-label="All sections">
+        <Dialog title={t("Sections")} onClose={() => setOpen(false)}>
+          <nav className="more" aria-label={t("AllSections")}>
             <Sections groupId={groupId} rights={rights} notes={notes} isNarrow={false} onGo={() => setOpen(false)} />
           </nav>
         </Dialog>

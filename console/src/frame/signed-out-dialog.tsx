@@ -8,6 +8,7 @@ import { Dialog } from "~/ui/dialog";
 import { TextField } from "~/ui/field";
 import { Form } from "~/ui/form";
 import { useSubmission } from "~/ui/submit";
+import { t } from "~/messages/frame";
 
 export function SignedOutDialog({ onSignedIn }: { onSignedIn: () => void }) {
   const session = queryClient.getQueryData(sessionQuery.queryKey);
@@ -20,29 +21,29 @@ export function SignedOutDialog({ onSignedIn }: { onSignedIn: () => void }) {
     onSignedIn();
   };
   return (
-    <Dialog title="Your session has ended" onClose={() => {}}>
+    <Dialog title={t("YourSessionHasEnded")} onClose={() => {}}>
       <Form
         submission={submission}
         onSubmit={signIn}
-        submit="Sign in"
+        submit={t("SignIn")}
         isDraft={false}
         extra={
           <>
-            <Button onClick={() => window.open(`${CONSOLE_PATH}/sign-in`, "_blank")}>Another way to sign in</Button>
+            <Button onClick={() => window.open(`${CONSOLE_PATH}/sign-in`, "_blank")}>{t("AnotherWayToSignIn")}</Button>
             <Button
               look="quiet"
               onClick={() => {
                 void queryClient.fetchQuery({ ...sessionQuery, staleTime: 0 }).then((found) => found && onSignedIn());
               }}
             >
-              I have signed in
+              {t("IHaveSignedIn")}
             </Button>
           </>
         }
       >
-        <p>Sign in again to go on where you were.</p>
-        <TextField label="Email" type="email" autoComplete="username" value={email} onChange={(event) => setEmail(event.target.value)} />
-        <TextField label="Password" type="password" autoComplete="current-password" value={password} onChange={(event) => setPassword(event.target.value)} />
+        <p>{t("SignInAgainToGoOn")}</p>
+        <TextField label={t("Email")} type="email" autoComplete="username" value={email} onChange={(event) => setEmail(event.target.value)} />
+        <TextField label={t("Password")} type="password" autoComplete="current-password" value={password} onChange={(event) => setPassword(event.target.value)} />
       </Form>
     </Dialog>
   );

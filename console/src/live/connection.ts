@@ -1,6 +1,7 @@
 // The page's end of the hub. Without shared workers the hub runs in the page itself.
 import { Hub } from "./hub";
 import { streamAddress, type FromHub, type LiveSelection, type StreamState, type ToHub } from "./protocol";
+import { t } from "~/messages/live";
 
 export type LiveEvent = FromHub;
 type Handler = (event: LiveEvent) => void;
@@ -58,7 +59,7 @@ function connect(): void {
   if (send !== null) return;
   send = openShared() ?? openInPage();
   if (navigator.locks) {
-    const name = `longwire tab ${crypto.randomUUID()}`;
+    const name = t("longwireTabValue", { value: crypto.randomUUID() });
     void navigator.locks.request(name, () => {
       send?.({ type: "lock", name });
       return new Promise<never>(() => {});

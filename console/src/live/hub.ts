@@ -3,6 +3,7 @@
 // that nobody looks at wait, and go on behind their last event when somebody does.
 import { EventParser, type ServerEvent } from "./events";
 import type { FromHub, Refusal, StreamState, ToHub } from "./protocol";
+import { t } from "~/messages/live";
 
 export const BACKOFF_MS: readonly number[] = [1_000, 2_000, 5_000, 10_000];
 export const STREAMS_MAX = 3;
@@ -124,7 +125,7 @@ class Stream {
     } catch {
       // A proxy in between may answer with a page of its own.
     }
-    const detail = body.errors?.[0]?.message ?? body.detail ?? `status ${response.status}`;
+    const detail = body.errors?.[0]?.message ?? body.detail ?? t("statusStatus", { status: response.status });
     this.setState({ is: "refused", refusal: { status: response.status, code: body.code ?? "unexpected_response", detail } });
   }
 

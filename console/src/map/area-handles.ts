@@ -3,14 +3,15 @@
 import { DivIcon, Marker, type Map as LeafletMap } from "leaflet";
 import { handlesOf, moveHandle, removeHandle, type Area, type Handle } from "./area";
 import { wrapLng, type Place } from "./geometry";
+import { t } from "~/messages/map";
 
 const STEP_PX = 4;
 const FAR_PX = 32;
 const STEPS: Readonly<Record<string, readonly [number, number]>> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 function labelOf(handle: Handle, index: number): string {
-  if (typeof handle !== "string") return `Corner ${index + 1}. Arrow keys move it, Delete removes it.`;
-  return handle === "middle" ? "Middle of the circle. Arrow keys move it." : "Edge of the circle. Arrow keys move it.";
+  if (typeof handle !== "string") return t("CornerValueArrowKeysMoveIt", { value: index + 1 });
+  return handle === "middle" ? t("MiddleOfCircleArrowKeysMove") : t("EdgeOfCircleArrowKeysMove");
 }
 
 function button(label: string): HTMLButtonElement {

@@ -1,6 +1,7 @@
 // Names on the ground: of places, water and roads, drawn on one canvas so that none is cut at the
 // edge of a tile and none lies on another.
 import { DomUtil, Layer, type Map as LeafletMap } from "leaflet";
+import { t } from "~/messages/map";
 
 export interface Label {
   readonly text: string;
@@ -73,13 +74,13 @@ export class LabelLayer extends Layer {
     this.canvas.className = "map-labels leaflet-zoom-hide";
     this.canvas.setAttribute("aria-hidden", "true");
     pane.append(this.canvas);
-    map.on("moveend zoomend resize viewreset", this.redraw, this);
+    map.on(t("moveendZoomendResizeViewreset"), this.redraw, this);
     this.redraw();
     return this;
   }
 
   override onRemove(map: LeafletMap): this {
-    map.off("moveend zoomend resize viewreset", this.redraw, this);
+    map.off(t("moveendZoomendResizeViewreset"), this.redraw, this);
     cancelAnimationFrame(this.frame);
     this.canvas.remove();
     this.leaflet = null;

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { nearestLng, type Place } from "./geometry";
 import { useLeaflet } from "./map-view";
+import { t } from "~/messages/map";
 
 const GAP_PX = 20;
 const EDGE_PX = 12;
@@ -36,10 +37,10 @@ export function MapCard({ place, label, title, onClose, children }: { place: Pla
     put();
     const watch = new ResizeObserver(put);
     if (card.current) watch.observe(card.current);
-    map.on("move zoomend resize", put);
+    map.on(t("moveZoomendResize"), put);
     return () => {
       watch.disconnect();
-      map.off("move zoomend resize", put);
+      map.off(t("moveZoomendResize"), put);
     };
   }, [map, lat, lng]);
   useEffect(() => {
@@ -57,7 +58,7 @@ export function MapCard({ place, label, title, onClose, children }: { place: Pla
     <section ref={card} className="map-card" aria-label={label} tabIndex={-1} style={{ left: at.x, top: at.y }}>
       <div className="map-card-head">
         {title}
-        <button type="button" className="map-card-close" aria-label="Close" onClick={onClose}>
+        <button type="button" className="map-card-close" aria-label={t("Close")} onClick={onClose}>
           ×
         </button>
       </div>

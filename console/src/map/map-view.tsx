@@ -11,6 +11,7 @@ import { ZOOM_MAX, wrapLng, type Bounds, type View } from "./geometry";
 import { LabelLayer } from "./labels";
 import { BasemapLayer } from "./painter";
 import type { Streets } from "./street-layer";
+import { t } from "~/messages/map";
 import "./map.css";
 
 const WORLD: View = { lat: 25, lng: 10, zoom: 2 };
@@ -128,10 +129,10 @@ function Zoom() {
   }, [map]);
   return (
     <div className="map-zoom">
-      <button type="button" aria-label="Zoom in" aria-disabled={zoom >= ZOOM_MAX} onClick={() => map.zoomIn()}>
+      <button type="button" aria-label={t("ZoomIn")} aria-disabled={zoom >= ZOOM_MAX} onClick={() => map.zoomIn()}>
         +
       </button>
-      <button type="button" aria-label="Zoom out" aria-disabled={zoom <= map.getMinZoom()} onClick={() => map.zoomOut()}>
+      <button type="button" aria-label={t("ZoomOut")} aria-disabled={zoom <= map.getMinZoom()} onClick={() => map.zoomOut()}>
         −
       </button>
     </div>
@@ -151,17 +152,17 @@ function Notes({ hasTilesFailed }: { hasTilesFailed: boolean }) {
   const tiles = settings.data?.mapTiles;
   const hasStreets = Boolean(tiles || settings.data?.mapFile);
   const named = settings.data?.mapAttribution;
-  const sources = [...(hasStreets && named ? [named] : []), ...(!tiles || hasTilesFailed ? ["Natural Earth", "GeoNames"] : [])];
+  const sources = [...(hasStreets && named ? [named] : []), ...(!tiles || hasTilesFailed ? [t("NaturalEarth"), "GeoNames"] : [])];
   const isBare = !hasStreets && zoom > DETAIL_ZOOM_MAX && !isDismissed;
   return (
     <>
       {(hasTilesFailed || isBare) && (
         <p className="map-note" role="status">
-          {hasTilesFailed ? "The street map cannot be loaded; the built-in map is shown instead." : "No street map here; the operator can add one."}
+          {hasTilesFailed ? t("streetMapCannotBeLoadedBuilt") : t("NoStreetMapHereOperatorCan")}
           {isBare && (
             <button
               type="button"
-              aria-label="Dismiss"
+              aria-label={t("Dismiss")}
               onClick={() => {
                 isStreetNoteDismissed = true;
                 setDismissed(true);

@@ -5,6 +5,7 @@ import { DivIcon, Marker, type Map as LeafletMap } from "leaflet";
 import { POINT_STATES, type Cluster, type FromWorker, type PointState, type ToWorker } from "./clusters";
 import { ZOOM_MAX, nearestLng, type Place } from "./geometry";
 import { boundsInView, useLeaflet } from "./map-view";
+import { t } from "~/messages/map";
 
 export interface MapPoint extends Place {
   readonly id: string;
@@ -74,12 +75,12 @@ function draw(cluster: Cluster, name: string): HTMLButtonElement {
   return button;
 }
 
-const STATE_WORDS: Record<PointState, string> = { unknown: "", fine: "", silent: ", silent", low: ", battery low" };
+const STATE_WORDS: Record<PointState, string> = { unknown: "", fine: "", silent: ", silent", low: t("batteryLow") };
 
 function nameOf(cluster: Cluster, points: readonly MapPoint[]): string {
-  if (cluster.index !== null) return `${points[cluster.index]?.name ?? "Device"}${STATE_WORDS[cluster.worst]}`;
-  const silent = cluster.silent > 0 ? `, ${cluster.silent.toLocaleString("en")} silent` : "";
-  return `${cluster.count.toLocaleString("en")} devices${silent}${cluster.worst === "low" ? ", battery low" : ""}`;
+  if (cluster.index !== null) return `${points[cluster.index]?.name ?? t("Device")}${STATE_WORDS[cluster.worst]}`;
+  const silent = cluster.silent > 0 ? t("silentSilent", { silent: cluster.silent }) : "";
+  return t("countDevicesSilentValue", { count: cluster.count, silent, value: cluster.worst === "low" ? t("batteryLow") : "" });
 }
 
 const LABEL_FONT_PX = 12;
@@ -89,7 +90,7 @@ const measure = document.createElement("canvas").getContext("2d");
 
 function widthOf(text: string): number {
   if (!measure) return text.length * LABEL_FONT_PX * 0.6;
-  measure.font = `600 ${LABEL_FONT_PX}px sans-serif`;
+  measure.font = t("n600LABELFONTPXPxSans", { LABEL_FONT_PX });
   return measure.measureText(text).width + 8;
 }
 

@@ -13,6 +13,7 @@ import { formatValue, Series, type SeriesMark, type SeriesProps } from "~/ui/ser
 import { ErrorState } from "~/ui/state";
 import { NO_DRAWING, type ChartSource, type Drawing } from "./drawing";
 import { valueText } from "./values";
+import { t } from "~/messages/measurements";
 
 const LATE_MS = 60_000;
 
@@ -57,18 +58,18 @@ function notesOf({ asked, sources, completeUntil, sampledFrom, drawing }: Charte
   const gaps = isBars ? sources.flatMap((each) => each.points).filter((each) => each.hasGap).length : 0;
   const complete = momentOf(completeUntil);
   return [
-    isBars && isTotal && drawing.series.some((each) => each.values.some((value) => value !== null)) && `${format(total)}${unit ? ` ${unit}` : ""} in all`,
-    drawing.series.some((each) => each.low) && "mean, with the smallest and the largest of each span",
-    gaps > 0 && `${gaps === 1 ? "1 bar includes" : `${gaps.toLocaleString("en")} bars include`} what was added while no values arrived`,
-    complete !== null && complete < asked.span.end - LATE_MS && `counted until ${formatTime(complete, zone, "minute")}`,
-    sampledFrom !== undefined && `a sample: ${sampledFrom.toLocaleString("en")} records were read`,
+    isBars && isTotal && drawing.series.some((each) => each.values.some((value) => value !== null)) && t("totalValueInAll", { total: format(total), value: unit ? ` ${unit}` : "" }),
+    drawing.series.some((each) => each.low) && t("meanWithSmallestAndLargestOf"),
+    gaps > 0 && t("valueWhatWasAddedWhileNo", { value: t("countBarsInclude", { count: gaps }) }),
+    complete !== null && complete < asked.span.end - LATE_MS && t("countedUntilComplete", { complete: formatTime(complete, zone, "minute") }),
+    sampledFrom !== undefined && t("sampleSampledFromRecordsWereRead", { sampledFrom }),
   ].filter((each) => typeof each === "string");
 }
 
 export function DownloadLink({ title, path, query }: { title: string; path: string; query: object }) {
   return (
-    <button type="button" className="link" aria-label={`Download CSV of ${title}`} onClick={() => download(path + stringifySearch({ ...query, format: "csv" }))}>
-      Download CSV
+    <button type="button" className="link" aria-label={t("DownloadCSVOfTitle", { title })} onClick={() => download(path + stringifySearch({ ...query, format: "csv" }))}>
+      {t("DownloadCSV")}
     </button>
   );
 }

@@ -2,6 +2,7 @@
 import { formatTime } from "~/time";
 import { calendarTimes, joinSeries, seriesStyle, type CalendarSpan } from "~/ui/chart-data";
 import type { SeriesProps } from "~/ui/series";
+import { t } from "~/messages/measurements";
 
 export interface ChartPoint {
   readonly at: number;
@@ -28,12 +29,12 @@ export const NO_DRAWING: Drawing = { look: "lines", times: [], series: [] };
 // More than a month.
 const LONGEST_SPAN_MS = 40 * 86_400_000;
 
-export const SPAN_WORDS: Record<CalendarSpan, string> = { hour: "each hour", day: "each day", week: "each week", month: "each month" };
+export const SPAN_WORDS: Record<CalendarSpan, string> = { hour: "each hour", day: "each day", week: t("eachWeek"), month: "each month" };
 
 const TITLES: Record<CalendarSpan, (begin: number, zone: string) => string> = {
   hour: (begin, zone) => formatTime(begin, zone, "minute"),
   day: (begin, zone) => formatTime(begin, zone, "day"),
-  week: (begin, zone) => `week from ${formatTime(begin, zone, "day")}`,
+  week: (begin, zone) => t("weekFromBegin", { begin: formatTime(begin, zone, "day") }),
   month: (begin, zone) => formatTime(begin, zone, "day").replace(/^\d+ /, ""),
 };
 

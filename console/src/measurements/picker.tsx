@@ -5,6 +5,7 @@ import { Checkbox } from "~/ui/field";
 import { Popover } from "~/ui/menu";
 import { byName, groupMeasurementsQuery, type NamedMeasurement } from "./group-measurements";
 import { measurementLabel } from "./values";
+import { t } from "~/messages/measurements";
 import "./measurements.css";
 
 const SEARCHED_FROM = 10;
@@ -31,7 +32,7 @@ function Choices({ groupId, type, label, chosen, max, onChange }: ChoiceProps) {
   const toggle = (name: string) => onChange(chosen.includes(name) ? chosen.filter((each) => each !== name) : [...chosen, name]);
   return (
     <div className="measurement-choice" role="group" aria-label={label}>
-      {items.length >= SEARCHED_FROM && <input className="input" type="search" aria-label="Find a measurement" placeholder="Name" value={text} onChange={(event) => setText(event.target.value)} />}
+      {items.length >= SEARCHED_FROM && <input className="input" type="search" aria-label={t("FindMeasurement")} placeholder={t("Name")} value={text} onChange={(event) => setText(event.target.value)} />}
       <div className="measurement-list">
         {found.map((each) => (
           <Checkbox
@@ -52,13 +53,13 @@ function Choices({ groupId, type, label, chosen, max, onChange }: ChoiceProps) {
         {query.isError
           ? query.error.message
           : query.isPending
-            ? "Loading"
+            ? t("Loading")
             : items.length === 0
-              ? "These devices have measured nothing yet."
+              ? t("TheseDevicesHaveMeasuredNothingYet")
               : found.length === 0
-                ? "No measurement matches."
+                ? t("NoMeasurementMatches")
                 : chosen.length >= max
-                  ? `${max} at most.`
+                  ? t("maxAtMost", { max })
                   : ""}
       </p>
     </div>

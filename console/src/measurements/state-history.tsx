@@ -10,6 +10,7 @@ import { Empty, ErrorState, Loading } from "~/ui/state";
 import { askedRange, DownloadLink } from "./chart-card";
 import { bandsOf, coloursOf, type StateRow } from "./states";
 import { measurementLabel, valueText } from "./values";
+import { t } from "~/messages/measurements";
 import "./states.css";
 
 const TICKS_MAX = 8;
@@ -59,7 +60,7 @@ export function Bands({ rows, span, zone, label }: { rows: readonly StateRow[]; 
         {rows.map(({ id, name, bands }) => (
           <div key={id} className="bands-row">
             {rows.length > 1 && <span className="bands-name">{name}</span>}
-            <div className="bands-track" role="img" aria-label={`${label} of ${name}: ${bands.length === 1 ? "1 state" : `${bands.length} states`}, the last one ${bands[bands.length - 1]?.text ?? "not known"}`}>
+            <div className="bands-track" role="img" aria-label={t("labelOfNameValueLastOne", { label, name, value: t("countStates", { count: bands.length }), text: bands[bands.length - 1]?.text ?? t("notKnown") })}>
               {bands.map((each) => (
                 <span
                   key={each.begin}
@@ -79,7 +80,7 @@ export function Bands({ rows, span, zone, label }: { rows: readonly StateRow[]; 
           <Axis span={span} zone={zone} />
         </div>
       </div>
-      <ul className="series-legend" aria-label="Legend">
+      <ul className="series-legend" aria-label={t("Legend")}>
         {[...colours].map(([text, colour]) => (
           <li key={text}>
             <span aria-hidden="true" className="series-swatch" style={{ color: `var(${colour ?? "--line-strong"})` }} />
@@ -93,14 +94,14 @@ export function Bands({ rows, span, zone, label }: { rows: readonly StateRow[]; 
 
 function StateTable({ rows, zone, label }: { rows: readonly StateRow[]; zone: string; label: string }) {
   return (
-    <div className="series-table state-table" tabIndex={0} role="region" aria-label={`${label}, as table`}>
+    <div className="series-table state-table" tabIndex={0} role="region" aria-label={t("labelAsTable", { label })}>
       <table className="plain">
         <thead>
           <tr>
-            <th scope="col">From, {zoneLabel(zone)}</th>
-            {rows.length > 1 && <th scope="col">Device</th>}
-            <th scope="col">State</th>
-            <th scope="col">For</th>
+            <th scope="col">{t("FromZone", { zone: zoneLabel(zone) })}</th>
+            {rows.length > 1 && <th scope="col">{t("Device")}</th>}
+            <th scope="col">{t("State")}</th>
+            <th scope="col">{t("For")}</th>
           </tr>
         </thead>
         <tbody>
@@ -140,7 +141,7 @@ export function StateHistory({ groupId, item, devices }: { groupId: string; item
       title={label}
       note={
         <>
-          {until.length > 0 && `read until ${formatTime(Math.min(...until), zone, "minute")}: choose a shorter range for the rest; `}
+          {until.length > 0 && `${t("readUntilFormatTimeChooseShorterRange", { formatTime: formatTime(Math.min(...until), zone, "minute") })} `}
           {found && <DownloadLink title={label} path="/device/series" query={found.query} />}
         </>
       }
@@ -150,17 +151,17 @@ export function StateHistory({ groupId, item, devices }: { groupId: string; item
       ) : !found ? (
         <Loading rows={2} />
       ) : withStates.length === 0 ? (
-        <Empty text="No state was reported in this range." />
+        <Empty text={t("NoStateWasReportedInThis")} />
       ) : (
         <figure className="series">
           {isTable ? <StateTable rows={withStates} zone={zone} label={label} /> : <Bands rows={withStates} span={found.span} zone={zone} label={label} />}
           <figcaption className="series-foot">
             <span className="ink-2">
-              a state holds until the next one
-              {rows.length > withStates.length && `; ${rows.length - withStates.length} without any in this range`}
+              {t("stateHoldsUntilNextOne")}
+              {rows.length > withStates.length && t("valueWithoutAnyInThisRange", { value: rows.length - withStates.length })}
             </span>
             <button type="button" className="link series-switch" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
-              {isTable ? "As bands" : "As table"}
+              {isTable ? t("AsBands") : t("AsTable")}
             </button>
           </figcaption>
         </figure>

@@ -5,6 +5,7 @@ import { api, read, type Schemas } from "~/api/client";
 import { listen } from "~/live/connection";
 import { onPaused, paused } from "~/live/pause";
 import { formatValue } from "~/ui/series";
+import { LOCALE } from "~/i18n";
 
 export type DeviceValue = Schemas["DeviceValue"];
 
@@ -32,7 +33,7 @@ export function valueText(value: number | string | boolean | undefined, decimals
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value === "string") return value;
   if (decimals === undefined) return formatValue(value);
-  return value.toLocaleString("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+  return value.toLocaleString(LOCALE, { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
 }
 
 const REFRESH_MS = 1_000;

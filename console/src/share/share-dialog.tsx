@@ -10,6 +10,7 @@ import { Dialog } from "~/ui/dialog";
 import { Checkbox, Select, TextArea, TextField } from "~/ui/field";
 import { Form } from "~/ui/form";
 import { useSubmission } from "~/ui/submit";
+import { t } from "~/messages/shared";
 
 export type Shareable = Pick<Schemas["ShareInput"], "chart" | "device" | "list" | "map">;
 
@@ -30,19 +31,19 @@ function Created({ link, onClose }: { link: Schemas["NewShareLink"]; onClose: ()
   return (
     <>
       <p>
-        Whoever has this link sees <strong>{link.name}</strong>, without signing in. It is shown here only: copy it now.
+        {t.rich("WhoeverHasThisLinkSeesStrong", { strong: <strong>{link.name}</strong> })}
       </p>
       <p className="share-url">
-        <code>{link.url}</code> <CopyButton text={link.url} label="Copy link" />
+        <code>{link.url}</code> <CopyButton text={link.url} label={t("CopyLink")} />
       </p>
       {link.origins.length > 0 && (
         <p className="share-url">
-          <code>{embedding(link.url, link.name)}</code> <CopyButton text={embedding(link.url, link.name)} label="Copy frame" />
+          <code>{embedding(link.url, link.name)}</code> <CopyButton text={embedding(link.url, link.name)} label={t("CopyFrame")} />
         </p>
       )}
       <div className="form-actions">
         <Button look="primary" onClick={onClose}>
-          Done
+          {t("Done")}
         </Button>
       </div>
     </>
@@ -63,17 +64,17 @@ export function ShareDialog({ groupId, name: usual, about, view, onClose }: { gr
     void queryClient.invalidateQueries({ queryKey: ["shares", groupId] });
   };
   return (
-    <Dialog title="Share" onClose={onClose}>
+    <Dialog title={t("Share")} onClose={onClose}>
       {link ? (
         <Created link={link} onClose={onClose} />
       ) : (
-        <Form submission={submission} onSubmit={create} submit="Create link">
-          <p className="ink-2">{about} Nobody with the link can change anything, and you can revoke it.</p>
-          <TextField label="Title" required value={name} error={submission.errorOf("name")} onChange={(event) => setName(event.target.value)} />
-          <Select label="Works for" options={DAYS} value={days} error={submission.errorOf("expiresInDays")} onChange={(event) => setDays(event.target.value)} />
-          {view.device && <Checkbox label="With its last position" checked={hasPosition} onChange={(event) => setPosition(event.target.checked)} />}
+        <Form submission={submission} onSubmit={create} submit={t("CreateLink")}>
+          <p className="ink-2">{t("aboutNobodyWithLinkCanChange", { about })}</p>
+          <TextField label={t("Title")} required value={name} error={submission.errorOf("name")} onChange={(event) => setName(event.target.value)} />
+          <Select label={t("WorksFor")} options={DAYS} value={days} error={submission.errorOf("expiresInDays")} onChange={(event) => setDays(event.target.value)} />
+          {view.device && <Checkbox label={t("WithItsLastPosition")} checked={hasPosition} onChange={(event) => setPosition(event.target.checked)} />}
           <TextArea
-            label="May be embedded by"
+            label={t("MayBeEmbeddedBy")}
             hint="Origins of pages, such as https://www.example.com, one a line; without any, no page may."
             value={origins}
             error={submission.errorOf("origins")}
@@ -92,7 +93,7 @@ export function ShareButton({ groupId, name, about, view }: { groupId: string; n
   if (!may) return null;
   return (
     <>
-      <Button onClick={() => setShared(view())}>Share</Button>
+      <Button onClick={() => setShared(view())}>{t("Share")}</Button>
       {shared && <ShareDialog groupId={groupId} name={name} about={about} view={shared} onClose={() => setShared(null)} />}
     </>
   );

@@ -1,5 +1,6 @@
 // A command for a terminal: folded, and copied as it is shown.
 import { CopyButton } from "./copy";
+import { t } from "~/messages/ui";
 
 export function Command({ text }: { text: string }) {
   return (
@@ -7,7 +8,7 @@ export function Command({ text }: { text: string }) {
       <pre tabIndex={0}>
         <code>{text}</code>
       </pre>
-      <CopyButton text={text} label="Copy" />
+      <CopyButton text={text} label={t("Copy")} />
     </div>
   );
 }

@@ -4,11 +4,12 @@ import { labelOf, unitOf, type ConfigurationForm, type FieldValue, type JsonObje
 import { DurationField } from "./duration";
 import { MoreFields, Select, TextArea, TextField } from "./field";
 import { Facts } from "./page";
+import { t } from "~/messages/ui";
 
 const FLAGS = [
-  ["", "Not set"],
-  ["true", "Yes"],
-  ["false", "No"],
+  ["", t("NotSet")],
+  ["true", t("Yes")],
+  ["false", t("No")],
 ] as const;
 
 function OneValue({ name, value, onChange }: { name: string; value: FieldValue; onChange: (text: string) => void }) {
@@ -47,11 +48,11 @@ export function ConfigurationFields({
   const isAllJson = known.length === 0 && Object.keys(form.values).length === 0;
   const json = (
     <TextArea
-      label={isAllJson ? jsonLabel : "Other values"}
+      label={isAllJson ? jsonLabel : t("OtherValues")}
       isCode
       rows={Math.min(16, form.other.split("\n").length + 2)}
       placeholder="{}"
-      hint="A JSON object. Use it for lists, for objects, and for names that no device type has."
+      hint={t("JSONObjectUseItForLists")}
       value={form.other}
       error={error}
       onChange={(event) => onChange({ other: event.target.value })}
@@ -67,8 +68,8 @@ export function ConfigurationFields({
       </div>
       {more.length > 0 && (
         <Select
-          label="Add a value"
-          options={[["", "Choose a value"], ...more.map((each) => [each.name, `${labelOf(each.name)} (${each.types.join(", ")})`] as const)]}
+          label={t("AddValue")}
+          options={[["", t("ChooseValue")], ...more.map((each) => [each.name, `${labelOf(each.name)} (${each.types.join(", ")})`] as const)]}
           value=""
           onChange={(event) => {
             const found = more.find((each) => each.name === event.target.value);
@@ -76,7 +77,7 @@ export function ConfigurationFields({
           }}
         />
       )}
-      <MoreFields summary="Other values, as JSON" hasValue={form.other !== ""} error={error}>
+      <MoreFields summary={t("OtherValuesAsJSON")} hasValue={form.other !== ""} error={error}>
         {json}
       </MoreFields>
     </>
@@ -86,7 +87,7 @@ export function ConfigurationFields({
 // A value as people read it: 21600 of `silentAfterSeconds` is "6 hours".
 export function valueWords(name: string, value: unknown): string {
   const unit = unitOf(name);
-  if (typeof value === "boolean") return value ? "Yes" : "No";
+  if (typeof value === "boolean") return value ? t("Yes") : t("No");
   if (typeof value === "number" && unit === "s") return secondsWords(value);
   if (typeof value === "number" || typeof value === "string") return unit ? `${value} ${unit}` : String(value);
   return JSON.stringify(value);
@@ -94,6 +95,6 @@ export function valueWords(name: string, value: unknown): string {
 
 export function ConfigurationFacts({ configuration }: { configuration: JsonObject }) {
   const entries = Object.entries(configuration);
-  if (entries.length === 0) return <p className="ink-2">Nothing is set.</p>;
+  if (entries.length === 0) return <p className="ink-2">{t("NothingIsSet")}</p>;
   return <Facts rows={entries.map(([name, value]) => [labelOf(name), <span key={name} title={name}>{valueWords(name, value)}</span>] as const)} />;
 }

@@ -1,5 +1,7 @@
 // A configuration as fields: the values whose names are known from the types of devices, or that are set
 // already. What is no single value stays JSON.
+import { t } from "~/messages/ui";
+
 export type JsonObject = Record<string, unknown>;
 export type ValueKind = "number" | "flag" | "text";
 
@@ -67,8 +69,8 @@ export function formOf(configuration: JsonObject, known: readonly KnownValue[]):
 // Why a form cannot be saved, or null.
 export function mistakeIn({ values, other }: ConfigurationForm): string | null {
   for (const [name, { kind, text }] of Object.entries(values))
-    if (kind === "number" && text.trim() !== "" && !Number.isFinite(Number(text))) return `${labelOf(name)} is not a number`;
-  return other.trim() === "" || parseObject(other) ? null : "Other values are not a JSON object";
+    if (kind === "number" && text.trim() !== "" && !Number.isFinite(Number(text))) return t("nameIsNotNumber", { name: labelOf(name) });
+  return other.trim() === "" || parseObject(other) ? null : t("OtherValuesAreNotJSONObject");
 }
 
 // A field that is empty sets nothing; one that is filled goes before the same name in the JSON.

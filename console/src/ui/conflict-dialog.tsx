@@ -3,6 +3,7 @@ import { Button } from "./button";
 import { Dialog } from "./dialog";
 import { TimeText } from "./time-text";
 import type { VersionRow } from "./versions";
+import { t } from "~/messages/ui";
 
 export function ConflictDialog({
   rows,
@@ -22,28 +23,28 @@ export function ConflictDialog({
 }) {
   return (
     <Dialog
-      title="Somebody changed it meanwhile"
+      title={t("SomebodyChangedItMeanwhile")}
       width="wide"
       onClose={onClose}
       actions={
         <>
-          <Button onClick={onTheirs}>Take theirs</Button>
-          {onMerged && <Button writes onClick={onMerged}>Take both, mine where I changed it</Button>}
+          <Button onClick={onTheirs}>{t("TakeTheirs")}</Button>
+          {onMerged && <Button writes onClick={onMerged}>{t("TakeBothMineWhereIChanged")}</Button>}
           <Button look="primary" onClick={onMine}>
-            Save mine
+            {t("SaveMine")}
           </Button>
         </>
       }
     >
       <p>
-        It was changed <TimeText at={changedAt} withAgo /> while you edited it. Nothing of yours is saved yet.
+        {t.rich("ItWasChangedTimeWhileYou", { time: <TimeText at={changedAt} withAgo /> })}
       </p>
       <table className="plain versions">
         <thead>
           <tr>
-            <th>Field</th>
-            <th>Yours</th>
-            <th>Saved by somebody else</th>
+            <th>{t("Field")}</th>
+            <th>{t("Yours")}</th>
+            <th>{t("SavedBySomebodyElse")}</th>
           </tr>
         </thead>
         <tbody>
@@ -60,7 +61,7 @@ export function ConflictDialog({
           ))}
         </tbody>
       </table>
-      {rows.length === 0 && <p className="ink-2">Both versions say the same.</p>}
+      {rows.length === 0 && <p className="ink-2">{t("BothVersionsSaySame")}</p>}
     </Dialog>
   );
 }

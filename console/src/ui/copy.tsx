@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { t } from "~/messages/ui";
 
 export async function copyText(text: string): Promise<boolean> {
   try {
@@ -19,9 +20,9 @@ function CopyIcon() {
   );
 }
 
-export function CopyButton({ text, label = "Copy" }: { text: string; label?: string }) {
+export function CopyButton({ text, label = t("Copy") }: { text: string; label?: string }) {
   const [state, setState] = useState<"idle" | "copied" | "failed">("idle");
-  const words = { idle: label, copied: "Copied", failed: "Cannot copy" }[state];
+  const words = { idle: label, copied: t("Copied"), failed: t("CannotCopy") }[state];
   return (
     <button
       type="button"

@@ -1,6 +1,7 @@
 import { useEffect, useId, useRef, useState, type ReactNode } from "react";
 import { Button } from "./button";
 import { DialogDrafts } from "./drafts";
+import { t } from "~/messages/ui";
 
 // The native modal dialog: focus stays inside, Escape closes, focus returns to where it was. While a form
 // in it has something unsaved, closing asks first.
@@ -50,7 +51,7 @@ export function Dialog({
       <div className="dialog-box">
         <header className="dialog-head">
           <h2 id={heading}>{title}</h2>
-          <button type="button" className="button button-quiet" aria-label="Close" onClick={close}>
+          <button type="button" className="button button-quiet" aria-label={t("Close")} onClick={close}>
             ×
           </button>
         </header>
@@ -67,18 +68,18 @@ export function Dialog({
 export function LeaveDialog({ onStay, onLeave }: { onStay: () => void; onLeave: () => void }) {
   return (
     <Dialog
-      title="Leave without saving?"
+      title={t("LeaveWithoutSaving")}
       onClose={onStay}
       actions={
         <>
-          <Button onClick={onStay}>Stay</Button>
+          <Button onClick={onStay}>{t("Stay")}</Button>
           <Button look="danger" writes={false} onClick={onLeave}>
-            Leave
+            {t("Leave")}
           </Button>
         </>
       }
     >
-      <p>What you typed is not saved. If you leave, it is lost.</p>
+      <p>{t("WhatYouTypedIsNotSaved")}</p>
     </Dialog>
   );
 }

@@ -1,4 +1,5 @@
 import { differencesOf, type Fields } from "./diff-data";
+import { t } from "~/messages/ui";
 import "./diff.css";
 
 const MASK = "********";
@@ -37,8 +38,8 @@ export function Diff({ before, after, omitted }: { before: Fields | null | undef
           ))}
         </dl>
       )}
-      {masked.length > 0 && <p className="ink-2">Changed where it is masked: {masked.join(", ")}</p>}
-      {omitted?.length ? <p className="ink-2">Changed as well, too large to be kept: {omitted.join(", ")}</p> : null}
+      {masked.length > 0 && <p className="ink-2">{t("ChangedWhereItIsMaskedValue", { value: masked.join(", ") })}</p>}
+      {omitted?.length ? <p className="ink-2">{t("ChangedAsWellTooLargeTo", { value: omitted.join(", ") })}</p> : null}
     </>
   );
 }

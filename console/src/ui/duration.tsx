@@ -1,5 +1,6 @@
 import { useId, useState, type ReactNode } from "react";
 import { UNITS, joinSeconds, splitSeconds } from "~/seconds";
+import { t } from "~/messages/ui";
 
 // A number and its unit, in a line of text. Empty is no time at all.
 export function Duration({ label, text, placeholder = "0", error, onChange }: { label: string; text: string; placeholder?: string; error?: string | undefined; onChange: (text: string) => void }) {
@@ -17,7 +18,7 @@ export function Duration({ label, text, placeholder = "0", error, onChange }: { 
       <input className="input amount-number" inputMode="decimal" aria-label={label} aria-invalid={error ? true : undefined} placeholder={placeholder} value={count} onChange={(event) => change(joinSeconds(event.target.value, unit), unit)} />
       <select
         className="input amount-unit"
-        aria-label={`${label}, unit`}
+        aria-label={t("labelUnit", { label })}
         value={unit}
         onChange={(event) => change(text === "" ? "" : joinSeconds(count, event.target.value), event.target.value)}
       >

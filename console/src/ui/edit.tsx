@@ -11,6 +11,7 @@ import { sendByKeys } from "./keys";
 import { useSubmission, type Submission } from "./submit";
 import { showToast } from "./toast";
 import { mergeForms, type VersionRow } from "./versions";
+import { t } from "~/messages/ui";
 
 interface Dated {
   updatedAt?: string | null | undefined;
@@ -94,7 +95,7 @@ export function useEdit<Version extends Dated, Form extends object>(options: Edi
     }
     await adopt(saved, sent);
     const text = options.savedText;
-    showToast(typeof text === "string" ? text : text(saved), { action: { label: "Undo", run: () => undo(before, saved) } });
+    showToast(typeof text === "string" ? text : text(saved), { action: { label: t("Undo"), run: () => undo(before, saved) } });
   };
   // Whatever else was changed since stays; what this form has changed has to be as it was saved.
   const undo = async (before: Version, saved: Version) => {
@@ -185,15 +186,15 @@ function Conflict<Form extends object>({
 
 export function DiscardButton({ edit }: { edit: Edit<object> }) {
   return (
-    <Button onClick={edit.discard} disabledReason={edit.isChanged ? undefined : "Nothing is changed"}>
-      Discard
+    <Button onClick={edit.discard} disabledReason={edit.isChanged ? undefined : t("NothingIsChanged")}>
+      {t("Discard")}
     </Button>
   );
 }
 
 export function EditForm({
   edit,
-  submit = "Save",
+  submit = t("Save"),
   look = "primary",
   reason,
   className = "form",
@@ -211,7 +212,7 @@ export function EditForm({
 }) {
   const { submission, isChanged } = edit;
   const wrong = submission.error ? 0 : (submission.problem?.fields.length ?? 0);
-  const unsaveable = submission.isBusy ? "One moment" : isChanged ? reason : "Nothing is changed";
+  const unsaveable = submission.isBusy ? t("OneMoment") : isChanged ? reason : t("NothingIsChanged");
   return (
     <>
       {/* For the dialog that it may stand in. */}

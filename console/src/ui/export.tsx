@@ -9,6 +9,7 @@ import { CopyButton } from "./copy";
 import { Dialog } from "./dialog";
 import { Select } from "./field";
 import { ErrorState } from "./state";
+import { t } from "~/messages/ui";
 
 export function saveBlob(parts: BlobPart[], name: string, type: string): void {
   const url = URL.createObjectURL(new Blob(parts, { type }));
@@ -125,7 +126,7 @@ export function ExportDialog({ source, onClose }: { source: ExportSource; onClos
   const { progress, error, run, stop } = useExport(address, fileName, format === "csv" ? "text/csv" : "application/x-ndjson", source.total);
   const isRunning = progress?.state === "running";
   const isTooLarge = (source.total ?? 0) > LINES_MAX || progress?.state === "too-many";
-  const words = { running: "Writing", done: "Done", "too-many": "Stopped" };
+  const words = { running: t("Writing"), done: t("Done"), "too-many": t("Stopped") };
   return (
     <Dialog
       title={source.title}
@@ -135,13 +136,13 @@ export function ExportDialog({ source, onClose }: { source: ExportSource; onClos
       }}
       actions={
         isRunning ? (
-          <Button onClick={stop}>Stop</Button>
+          <Button onClick={stop}>{t("Stop")}</Button>
         ) : (
           <>
-            <Button onClick={onClose}>Close</Button>
+            <Button onClick={onClose}>{t("Close")}</Button>
             {!isTooLarge && (
               <Button look="primary" onClick={() => void run()}>
-                Export
+                {t("Export")}
               </Button>
             )}
           </>
@@ -150,10 +151,10 @@ export function ExportDialog({ source, onClose }: { source: ExportSource; onClos
     >
       {source.choice && <Select label={source.choice.label} options={source.choice.options} value={chosen} disabled={isRunning} onChange={(event) => setChosen(event.target.value)} />}
       <Select
-        label="Format"
+        label={t("Format")}
         options={[
-          ["csv", "CSV, for spreadsheets"],
-          ["ndjson", "NDJSON, one JSON object per line"],
+          ["csv", t("CSVForSpreadsheets")],
+          ["ndjson", t("NDJSONOneJSONObjectPerLine")],
         ]}
         value={format}
         disabled={isRunning}
@@ -161,14 +162,14 @@ export function ExportDialog({ source, onClose }: { source: ExportSource; onClos
       />
       {isTooLarge && (
         <p role="alert">
-          These are more than {LINES_MAX.toLocaleString("en")} lines, which is too much for a browser. This command writes them to a file; <code>after</code> continues one that was interrupted.
+          {t.rich("TheseAreMoreThanLINESMAX", { LINES_MAX, code: <code>after</code> })}
         </p>
       )}
       <div className="state-curl">
         <code>{curl}</code> <CopyButton text={curl} />
       </div>
       <p aria-live="polite" className="ink-2">
-        {progress && `${words[progress.state]}: ${progress.lines.toLocaleString("en")} lines, ${Math.ceil(progress.bytes / 1_024).toLocaleString("en")} kB`}
+        {progress && t("valueLinesLinesValue2KB", { value: words[progress.state], lines: progress.lines, value2: Math.ceil(progress.bytes / 1_024) })}
       </p>
       {error !== null && <ErrorState error={error} onRetry={() => void run()} />}
     </Dialog>

@@ -4,6 +4,7 @@ import { CopyButton } from "./copy";
 import { useTyped } from "./drafts";
 import { sendByKeys } from "./keys";
 import type { Submission } from "./submit";
+import { t } from "~/messages/ui";
 
 export function SubmissionError({ submission }: { submission: Submission }) {
   if (!submission.error) return null;
@@ -12,7 +13,7 @@ export function SubmissionError({ submission }: { submission: Submission }) {
       {submission.error}{" "}
       {submission.problem?.requestId && (
         <>
-          Request <code>{submission.problem.requestId}</code> <CopyButton text={submission.problem.requestId} />
+          {t.rich("RequestCode", { code: <code>{submission.problem.requestId}</code> })} <CopyButton text={submission.problem.requestId} />
         </>
       )}
     </p>
@@ -24,7 +25,7 @@ export function WrongFields({ count }: { count: number }) {
   if (count === 0) return null;
   return (
     <span className="field-error" role="alert">
-      {count === 1 ? "One field is wrong. Nothing is saved." : `${count} fields are wrong. Nothing is saved.`}
+      {t("countFieldsAreWrongNothingIs", { count })}
     </span>
   );
 }
@@ -63,7 +64,7 @@ export function Form({
       {children}
       <SubmissionError submission={submission} />
       <div className="form-actions">
-        <Button type="submit" look={look} writes disabledReason={submission.isBusy ? "One moment" : undefined}>
+        <Button type="submit" look={look} writes disabledReason={submission.isBusy ? t("OneMoment") : undefined}>
           {submit}
         </Button>
         {extra}

@@ -2,9 +2,10 @@
 // off in the account (WCAG 2.1.4).
 import { useEffect, useRef } from "react";
 import { preferences } from "~/preferences";
+import { t } from "~/messages/ui";
 
 // The key that goes with a letter or Enter, as it is named on the keyboard of this machine.
-export const COMMAND = typeof navigator !== "undefined" && /Mac|iP(hone|ad)/.test(navigator.platform) ? "⌘" : "Ctrl";
+export const COMMAND = typeof navigator !== "undefined" && /Mac|iP(hone|ad)/.test(navigator.platform) ? "⌘" : t("Ctrl");
 
 type Modified = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey">;
 

@@ -11,6 +11,7 @@ import { PageHeader } from "./page";
 import { SearchedList, type Searched } from "./searched-list";
 import { Empty, QueryView } from "./state";
 import { Locked } from "./why";
+import { t } from "~/messages/ui";
 
 export interface ListPageProps<Row extends { id: string }> extends Omit<Searched<Row>, "all" | "onQ" | "q"> {
   groupId: string;
@@ -44,7 +45,7 @@ export function ListPage<Row extends { id: string }>({ groupId, title, query, ro
   return (
     <>
       <PageHeader title={title} above={group.data?.name} actions={rights.isKnown && action} />
-      <QueryView query={query} operation={readOperation} groupId={groupId} noun="group">
+      <QueryView query={query} operation={readOperation} groupId={groupId} noun={t("group")}>
         {(loaded) => {
           const all = rows(loaded);
           return all.length === 0 ? (

@@ -13,6 +13,7 @@ import { sendByKeys } from "./keys";
 import { PageHeader } from "./page";
 import { ErrorState, Loading, QueryView } from "./state";
 import { Locked } from "./why";
+import { t } from "~/messages/ui";
 
 // What was refused, where a field can say it.
 export function problemOf(save: { error: Error | null }): ApiProblem | null {
@@ -60,7 +61,7 @@ export function NewForm({
       {save.error && wrong === 0 && <ErrorState error={save.error} />}
       <div className="form-actions edit-actions">
         <Button look="primary" type="submit" disabledReason={missing} disabled={save.isPending}>
-          Save
+          {t("Save")}
         </Button>
         <WrongFields count={wrong} />
       </div>

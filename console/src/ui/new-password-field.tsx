@@ -1,4 +1,5 @@
 import { TextField } from "./field";
+import { t } from "~/messages/ui";
 
 export function NewPasswordField({ value, error, onChange, autoFocus = false }: {
   value: string;
@@ -8,8 +9,8 @@ export function NewPasswordField({ value, error, onChange, autoFocus = false }: 
 }) {
   return (
     <TextField
-      label="New password"
-      hint="10 characters or more."
+      label={t("NewPassword")}
+      hint={t("n10CharactersOrMore")}
       type="password"
       autoComplete="new-password"
       minLength={10}

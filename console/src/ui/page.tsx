@@ -1,4 +1,5 @@
 import { useEffect, type ReactNode } from "react";
+import { t } from "~/messages/ui";
 
 interface PageHead {
   title: string;
@@ -13,7 +14,7 @@ interface PageHead {
 export function PageHeader(head: PageHead) {
   const { title, above, state, below, actions } = head;
   useEffect(() => {
-    document.title = `${title} · longwire`;
+    document.title = t("titleLongwire", { title });
   }, [title]);
   return (
     <header className="page-head">

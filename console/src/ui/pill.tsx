@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { t } from "~/messages/ui";
 
 export type Tone = "good" | "warn" | "bad" | "idle";
 
@@ -21,7 +22,7 @@ export const KIND_LABELS: Record<MessageKind, string> = {
   geoloc: "geolocation",
   telemetry: "telemetry",
   alarm: "alarm",
-  registry: "change of a device",
+  registry: t("changeOfDevice"),
 };
 
 export function KindLabel({ kind }: { kind: string }) {

@@ -6,6 +6,7 @@ import { configurationOf, formOf, labelOf, mistakeIn, type ConfigurationForm, ty
 import { ConfigurationFacts, ConfigurationFields } from "./configuration-fields";
 import { EditForm, useEdit } from "./edit";
 import { differing, type VersionRow } from "./versions";
+import { t } from "~/messages/ui";
 
 type Policy = Schemas["ConfigurationPolicy"];
 
@@ -30,7 +31,7 @@ interface PolicyProps {
 export function compareConfigurations(mine: ConfigurationForm, theirs: ConfigurationForm): VersionRow[] {
   const names = [...new Set([...Object.keys(mine.values), ...Object.keys(theirs.values)])];
   const rows = names.map((name) => ({ label: labelOf(name), mine: mine.values[name]?.text ?? "", theirs: theirs.values[name]?.text ?? "" }));
-  return differing([...rows, { label: "Other values", mine: mine.other, theirs: theirs.other }]);
+  return differing([...rows, { label: t("OtherValues"), mine: mine.other, theirs: theirs.other }]);
 }
 
 function Editable({ found, query, explanation, known, put }: PolicyProps) {
@@ -43,13 +44,13 @@ function Editable({ found, query, explanation, known, put }: PolicyProps) {
     readNewest: () => fetchNewest(query),
     onStored: (version) => void client.setQueryData(query.queryKey, version),
     compare: compareConfigurations,
-    savedText: "The policy is saved. Devices that differ are listed as drift.",
+    savedText: t("policyIsSavedDevicesThatDiffer"),
     fields: ["policy"],
   });
   return (
-    <EditForm edit={edit} submit="Save the policy" look="normal" reason={mistakeIn(edit.form) ?? undefined}>
+    <EditForm edit={edit} submit={t("SavePolicy")} look="normal" reason={mistakeIn(edit.form) ?? undefined}>
       <p className="field-hint">{explanation}</p>
-      <ConfigurationFields form={edit.form} known={known} jsonLabel="Policy, as JSON" error={edit.submission.errorOf("policy")} onChange={edit.change} />
+      <ConfigurationFields form={edit.form} known={known} jsonLabel={t("PolicyAsJSON")} error={edit.submission.errorOf("policy")} onChange={edit.change} />
     </EditForm>
   );
 }

@@ -1,6 +1,7 @@
 // A list that is here as a whole: one box searches it, and what is found is a table.
 import { NoMatch } from "./state";
 import { Table, isPhone, type Column } from "./table";
+import { t } from "~/messages/ui";
 
 export interface Searched<Row extends { id: string }> {
   all: readonly Row[];
@@ -23,11 +24,11 @@ export function SearchedList<Row extends { id: string }>({ all, isCapped = false
   const [one, many] = nouns;
   const words = q.toLowerCase();
   const rows = all.filter((each) => textOf(each).toLowerCase().includes(words));
-  const counted = rows.length === all.length ? `${all.length}` : `${rows.length} of ${all.length}`;
+  const counted = rows.length === all.length ? `${all.length}` : t("countOfCount2", { count: rows.length, count2: all.length });
   return (
     <>
       <div className="filters">
-        <input className="input search-box" type="search" placeholder={placeholder} aria-label={`Search ${many}`} value={q} onChange={(event) => onQ(event.target.value)} />
+        <input className="input search-box" type="search" placeholder={placeholder} aria-label={t("SearchMany", { many })} value={q} onChange={(event) => onQ(event.target.value)} />
         <span className="ink-2">
           {counted}
           {isCapped ? "+" : ""} {all.length === 1 ? one : many}

@@ -8,6 +8,7 @@ import { formatTime, type Span } from "~/time";
 import { indexAt, stack, tickLabel, timeStep, timeTicks, valueTicks, withGaps } from "./chart-data";
 import { crosshair, onCrosshair, setCrosshair } from "./crosshair";
 import { formatValue, type SeriesBand, type SeriesMark, type SeriesProps } from "./series";
+import { t } from "~/messages/ui";
 
 const FONT = "12px system-ui, sans-serif";
 const TICK_PX = 72;
@@ -359,7 +360,7 @@ function useKeys(current: () => Current, mark: (span: Span | null) => void): { o
       if (anchor.current === null) {
         anchor.current = at;
         mark(spanTo(props, at));
-        setSpoken("The span begins here. Move on, and press Space at its end.");
+        setSpoken(t("spanBeginsHereMoveOnAnd"));
       } else {
         const chosen = spanTo(props, at);
         anchor.current = null;
@@ -447,7 +448,7 @@ export default function Plot(given: SeriesProps & { height: number }) {
         tabIndex={0}
         role="group"
         aria-roledescription="chart"
-        aria-label={`${label}. Arrow keys read the values${given.onRange ? ", Space marks a span" : ""}.`}
+        aria-label={t("labelArrowKeysReadValuesValue", { label, value: given.onRange ? t("SpaceMarksSpan") : "" })}
         onKeyDown={onKeyDown}
         onBlur={() => setCrosshair(null)}
       />
@@ -465,7 +466,7 @@ export default function Plot(given: SeriesProps & { height: number }) {
             <div key={`band ${index}`} className="series-tip-value">
               <span className="series-band" data-tone={each.tone} />
               <span>{each.label}</span>
-              <span className="number">since {formatTime(each.begin, zone, "clock")}</span>
+              <span className="number">{t("sinceBegin", { begin: formatTime(each.begin, zone, "clock") })}</span>
             </div>
           ))}
           {tip.marks.map((each, index) => (

@@ -38,6 +38,8 @@ import { Suspense, lazy, useState } from "react";
 import { useZone } from "~/frame/page-state";
 import { formatTime, zoneLabel, type Span } from "~/time";
 import type { Values } from "./chart-data";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/ui";
 import "./series.css";
 
 export interface SeriesLine {
@@ -101,13 +103,13 @@ function worstTone(bands: readonly SeriesBand[]): SeriesBand["tone"] {
 const Plot = lazy(() => import("./series-plot"));
 
 export function formatValue(value: number): string {
-  if (Math.abs(value) >= 1e6) return value.toLocaleString("en", { notation: "compact", maximumFractionDigits: 2 });
-  return value.toLocaleString("en", { maximumFractionDigits: 3 });
+  if (Math.abs(value) >= 1e6) return value.toLocaleString(LOCALE, { notation: "compact", maximumFractionDigits: 2 });
+  return value.toLocaleString(LOCALE, { maximumFractionDigits: 3 });
 }
 
 // In a table there is room for every digit that means something.
 function formatFully(value: number): string {
-  return value.toLocaleString("en", Math.abs(value) < 1 ? { maximumSignificantDigits: 6 } : { maximumFractionDigits: 6 });
+  return value.toLocaleString(LOCALE, Math.abs(value) < 1 ? { maximumSignificantDigits: 6 } : { maximumFractionDigits: 6 });
 }
 
 export function Series(props: SeriesProps) {
@@ -123,7 +125,7 @@ export function Series(props: SeriesProps) {
         </Suspense>
       )}
       <figcaption className="series-foot">
-        <ul className="series-legend" aria-label="Legend">
+        <ul className="series-legend" aria-label={t("Legend")}>
           {series.map((each) => (
             <li key={each.id}>
               <span
@@ -137,19 +139,19 @@ export function Series(props: SeriesProps) {
           {props.marks && props.marks.length > 0 && (
             <li>
               <span aria-hidden="true" className="series-mark" />
-              {props.marks.length === 1 ? "1 event" : `${props.marks.length.toLocaleString("en")} events`}
+              {t("countEvents", { count: props.marks.length })}
             </li>
           )}
           {props.bands && props.bands.items.length > 0 && (
             <li>
               <span aria-hidden="true" className="series-band" data-tone={worstTone(props.bands.items)} />
-              {props.bands.items.length.toLocaleString("en")} {props.bands.nouns[props.bands.items.length === 1 ? 0 : 1]}
+              {props.bands.items.length.toLocaleString(LOCALE)} {props.bands.nouns[props.bands.items.length === 1 ? 0 : 1]}
             </li>
           )}
         </ul>
         {!hasTable && (
           <button type="button" className="link series-switch" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
-            {isTable ? "As chart" : "As table"}
+            {isTable ? t("AsChart") : t("AsTable")}
           </button>
         )}
       </figcaption>
@@ -165,12 +167,12 @@ function SeriesTable({ label, times, series, height = 180, format = formatFully,
   const suffix = unit ? ` (${unit})` : "";
   const cell = (value: number | null | undefined) => (value === null || value === undefined ? "–" : format(value));
   return (
-    <div className="series-table" style={{ maxHeight: Math.max(height, 240) }} tabIndex={0} role="region" aria-label={`${label}, as table`}>
+    <div className="series-table" style={{ maxHeight: Math.max(height, 240) }} tabIndex={0} role="region" aria-label={t("labelAsTable", { label })}>
       <table className="plain">
         <caption className="visually-hidden">{label}</caption>
         <thead>
           <tr>
-            <th scope="col">{bucketMs || look === "bars" ? "From" : "Time"}, {zoneLabel(zone)}</th>
+            <th scope="col">{bucketMs || look === "bars" ? t("From") : t("Time")}, {zoneLabel(zone)}</th>
             {series.flatMap((each) => [
               <th key={each.id} scope="col" className="cell-end">
                 {each.label}
@@ -178,8 +180,8 @@ function SeriesTable({ label, times, series, height = 180, format = formatFully,
               </th>,
               ...(each.low && each.high
                 ? [
-                    <th key={`${each.id} low`} scope="col" className="cell-end">lowest</th>,
-                    <th key={`${each.id} high`} scope="col" className="cell-end">highest</th>,
+                    <th key={`${each.id} low`} scope="col" className="cell-end">{t("lowest")}</th>,
+                    <th key={`${each.id} high`} scope="col" className="cell-end">{t("highest")}</th>,
                   ]
                 : []),
             ])}
@@ -199,7 +201,7 @@ function SeriesTable({ label, times, series, height = 180, format = formatFully,
                     ]
                   : []),
               ])}
-              {counts && <td className="number cell-end">{counts.values[at]?.toLocaleString("en") ?? "–"}</td>}
+              {counts && <td className="number cell-end">{counts.values[at]?.toLocaleString(LOCALE) ?? "–"}</td>}
             </tr>
           ))}
         </tbody>

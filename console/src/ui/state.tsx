@@ -8,6 +8,7 @@ import { Button } from "./button";
 import { Command } from "./command";
 import { CopyButton } from "./copy";
 import { Why } from "./why";
+import { t } from "~/messages/ui";
 
 const QUIET_MS = 150;
 const LONG_MS = 5_000;
@@ -41,19 +42,19 @@ export function Loading({ rows = 8 }: { rows?: number }) {
   if (isStopped)
     return (
       <div className="state" role="status">
-        <p>Stopped.</p>
-        <Button onClick={goOn}>Try again</Button>
+        <p>{t("Stopped2")}</p>
+        <Button onClick={goOn}>{t("TryAgain")}</Button>
       </div>
     );
   return (
     <div className={isVisible ? "loading" : "loading loading-quiet"} aria-busy="true" role="status">
-      {isVisible && <span className="visually-hidden">Loading</span>}
+      {isVisible && <span className="visually-hidden">{t("Loading")}</span>}
       {Array.from({ length: rows }, (_, index) => (
         <div key={index} className="skeleton" />
       ))}
       {isLong && (
         <p className="ink-2">
-          Still working. <Button onClick={stop}>Stop</Button>
+          {t("StillWorking")}{" "}<Button onClick={stop}>{t("Stop")}</Button>
         </p>
       )}
     </div>
@@ -68,7 +69,7 @@ export function Empty({ text, action, curl }: { text: ReactNode; action?: ReactN
       {curl && (
         <div className="state-curl">
           <Command text={curl} />
-          <a href={`${BASE_PATH}/docs`}>All operations</a>
+          <a href={`${BASE_PATH}/docs`}>{t("AllOperations")}</a>
         </div>
       )}
     </div>
@@ -83,15 +84,15 @@ export interface Chip {
 export function NoMatch({ chips, onClear }: { chips: readonly Chip[]; onClear: () => void }) {
   return (
     <div className="state">
-      <p>Nothing matches.</p>
+      <p>{t("NothingMatches")}</p>
       <p className="chips">
         {chips.map((chip) => (
-          <button key={chip.label} type="button" className="chip" onClick={chip.onRemove} aria-label={`Remove ${chip.label}`}>
+          <button key={chip.label} type="button" className="chip" onClick={chip.onRemove} aria-label={t("RemoveLabel", { label: chip.label })}>
             {chip.label} <span aria-hidden="true">×</span>
           </button>
         ))}
       </p>
-      <Button onClick={onClear}>Clear all</Button>
+      <Button onClick={onClear}>{t("ClearAll")}</Button>
     </div>
   );
 }
@@ -106,7 +107,7 @@ function RetryCountdown({ seconds, onRetry }: { seconds: number; onRetry: () => 
     const timer = setTimeout(() => setLeft(left - 1), 1_000);
     return () => clearTimeout(timer);
   }, [left, onRetry]);
-  return <p className="ink-2">Trying again in {left} s.</p>;
+  return <p className="ink-2">{t("TryingAgainInLeftS", { left })}</p>;
 }
 
 export interface ErrorContext {
@@ -122,19 +123,19 @@ export function ErrorState({ error, onRetry, operation, groupId, noun = "thing" 
   if (problem?.status === 404)
     return (
       <div className="state" role="alert">
-        <p>There is no such {noun}, or it is not yours to see.</p>
-        {onRetry && <Button onClick={onRetry}>Try again</Button>}
+        <p>{t("ThereIsNoSuchNounOr", { noun })}</p>
+        {onRetry && <Button onClick={onRetry}>{t("TryAgain")}</Button>}
       </div>
     );
   if (problem?.status === 403 && operation && groupId)
     return (
       <div className="state" role="alert">
         <p>
-          You may not see this. <Why operation={operation} groupId={groupId} />
+          {t.rich("YouMayNotSeeThisWhy", { why: <Why operation={operation} groupId={groupId} /> })}
         </p>
       </div>
     );
-  const text = error instanceof Unreachable || problem ? (error as Error).message : "The page failed. Reload it.";
+  const text = error instanceof Unreachable || problem ? (error as Error).message : t("pageFailedReloadIt");
   return (
     <div className="state state-error" role="alert">
       <p>{text}</p>
@@ -144,7 +145,7 @@ export function ErrorState({ error, onRetry, operation, groupId, noun = "thing" 
           {problem.requestId && (
             <>
               {" "}
-              · request <code>{problem.requestId}</code> <CopyButton text={problem.requestId} />
+              {t.rich("requestCode", { code: <code>{problem.requestId}</code> })} <CopyButton text={problem.requestId} />
             </>
           )}
         </p>
@@ -159,7 +160,7 @@ export function ErrorState({ error, onRetry, operation, groupId, noun = "thing" 
         </ul>
       )}
       {problem?.retryAfterS && onRetry && <RetryCountdown seconds={problem.retryAfterS} onRetry={onRetry} />}
-      {onRetry && <Button onClick={onRetry}>Try again</Button>}
+      {onRetry && <Button onClick={onRetry}>{t("TryAgain")}</Button>}
     </div>
   );
 }
@@ -181,7 +182,7 @@ export function QueryView<T>({
         {query.isFetching && !query.isPending && <div className="refreshing" aria-hidden="true" />}
         {query.isError && (
           <p className="stale" role="status">
-            Not up to date: {query.error.message} <Button onClick={() => void query.refetch()}>Try again</Button>
+            {t("NotUpToDateMessage", { message: query.error.message })} <Button onClick={() => void query.refetch()}>{t("TryAgain")}</Button>
           </p>
         )}
         {children(query.data)}

@@ -4,6 +4,7 @@ import { memo, useCallback, useEffect, useId, useRef, type CSSProperties, type K
 import { useVirtualizer } from "@tanstack/react-virtual";
 import type { SelectionState } from "./selection";
 import { isShortcut, useShortcuts } from "./keys";
+import { t } from "~/messages/ui";
 
 export interface Column<Row> {
   id: string;
@@ -98,8 +99,8 @@ const TableRow = memo(function TableRow({ ref, row, rowId, index, isTabStop, top
   const id = useId();
   // What a row is called by, and what stands first in it: its checkbox is named after both.
   const title = columns.find((each) => each.card === "title") ?? columns[0];
-  const named = title === columns[0] ? `${id}title` : `${id}title ${id}first`;
-  const place = { transform: `translateY(${top}px)`, ...(height === undefined ? { minHeight: CARD_PX } : { height }) };
+  const named = title === columns[0] ? `${id}title` : t("idTitleIdFirst", { id });
+  const place = { transform: t("translateYTopPx", { top }), ...(height === undefined ? { minHeight: CARD_PX } : { height }) };
   const common = { ref, role: "row", "data-index": index, tabIndex: isTabStop ? 0 : -1, "aria-rowindex": index + 1 } as const;
   if (head !== undefined)
     return (
@@ -121,7 +122,7 @@ const TableRow = memo(function TableRow({ ref, row, rowId, index, isTabStop, top
     >
       {isSelectable && (
         <div role="gridcell">
-          <input type="checkbox" id={`${id}select`} aria-label="Select" aria-labelledby={`${id}select ${named}`} checked={isChosen} onChange={() => {}} onClick={(event) => actions.current.choose(rowId, event.shiftKey)} />
+          <input type="checkbox" id={`${id}select`} aria-label={t("Select")} aria-labelledby={t("idSelectNamed", { id, named })} checked={isChosen} onChange={() => {}} onClick={(event) => actions.current.choose(rowId, event.shiftKey)} />
         </div>
       )}
       {columns.map((column) => (
@@ -173,8 +174,8 @@ export function Table<Row>(props: TableProps<Row>) {
   // From elsewhere on the page; within the list the same keys move on.
   const enter = () => scroller.current?.querySelector<HTMLElement>("[data-index][tabindex='0']")?.focus();
   useShortcuts([
-    { key: "j", label: "To the list, and to the next row", run: enter },
-    { key: "k", label: "To the previous row", run: enter },
+    { key: "j", label: t("ToListAndToNextRow"), run: enter },
+    { key: "k", label: t("ToPreviousRow"), run: enter },
   ]);
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
     if (!isShortcut(event.nativeEvent)) return;
@@ -214,7 +215,7 @@ export function Table<Row>(props: TableProps<Row>) {
               <div role="columnheader">
                 <input
                   type="checkbox"
-                  aria-label="Select all that are loaded"
+                  aria-label={t("SelectAllThatAreLoaded")}
                   checked={isAllLoadedSelected}
                   onChange={() => (isAllLoadedSelected ? selection.clear() : selection.setKeys(keysOf()))}
                 />

@@ -1,6 +1,7 @@
 import { useSyncExternalStore } from "react";
 import { ago, formatTime, momentOf, zoneLabel, type Precision } from "~/time";
 import { useZone } from "~/frame/page-state";
+import { t } from "~/messages/ui";
 
 const TICK_MS = 15_000;
 
@@ -48,7 +49,7 @@ export function TimeText({
   if (moment === null) return <span className="ink-3">{none}</span>;
   const isToday = formatTime(moment, zone, "day") === formatTime(now, zone, "day");
   const shown = precision === "recent" ? (isToday ? "time" : "millisecond") : precision;
-  const full = `${formatTime(moment, zone, "millisecond")} ${zoneLabel(zone)}\n${formatTime(moment, "UTC", "millisecond")} UTC`;
+  const full = t("momentZoneMoment2UTC", { moment: formatTime(moment, zone, "millisecond"), zone: zoneLabel(zone), moment2: formatTime(moment, "UTC", "millisecond") });
   return (
     <time dateTime={new Date(moment).toISOString()} title={full} className="time">
       {withAgo && <span>{ago(moment, Math.max(now, Date.now()))} </span>}

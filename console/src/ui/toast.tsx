@@ -1,6 +1,7 @@
 // One toast for one action, however many rows it touched. `hold` makes a deletion that has not
 // happened yet: the request is made when its time has passed, and never when the page is left.
 import { useSyncExternalStore } from "react";
+import { t } from "~/messages/ui";
 
 export interface ToastAction {
   label: string;
@@ -64,7 +65,7 @@ export function hold(text: string, request: () => Promise<void>, onCancel: () =>
     dismissToast(id);
     onCancel();
   };
-  const id = showToast(text, { action: { label: "Undo", run: cancel }, shownMs: HOLD_MS });
+  const id = showToast(text, { action: { label: t("Undo"), run: cancel }, shownMs: HOLD_MS });
   const timer = setTimeout(() => {
     held.delete(id);
     request().catch((error: unknown) => {
@@ -106,7 +107,7 @@ export function Toasts() {
               {toast.action.label}
             </button>
           )}
-          <button type="button" className="toast-close" aria-label="Dismiss" onClick={() => dismissToast(toast.id)}>
+          <button type="button" className="toast-close" aria-label={t("Dismiss")} onClick={() => dismissToast(toast.id)}>
             ×
           </button>
         </div>

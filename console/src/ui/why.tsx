@@ -6,6 +6,7 @@ import { NEEDS, type Operation } from "~/api/permissions";
 import { nameOr } from "./name";
 import { Dialog } from "./dialog";
 import { QueryView } from "./state";
+import { t } from "~/messages/ui";
 
 function Explanation({ permission, groupId }: { permission: string; groupId: string }) {
   const query = useQuery({
@@ -13,27 +14,26 @@ function Explanation({ permission, groupId }: { permission: string; groupId: str
     queryFn: ({ signal }) => read(api.GET("/access", { params: { query: { groupId, permission } }, signal })),
   });
   return (
-    <QueryView query={query} skeletonRows={3} noun="group">
+    <QueryView query={query} skeletonRows={3} noun={t("group")}>
       {(access) => (
         <>
           <p>
-            {access.isAllowed ? "This is allowed to you now; reload the page." : `It needs the permission ${permission}.`}
+            {access.isAllowed ? t("ThisIsAllowedToYouNow") : t("ItNeedsPermissionPermission", { permission })}
           </p>
           <ul className="why-path">
             {access.path.map((step) => (
               <li key={step.groupId}>
-                In <strong>{nameOr(step.name, step.groupId)}</strong>{" "}
-                {step.role ? `your role is ${step.role.name}${step.holds ? ", which holds it" : ", which does not hold it"}` : "you have no role of your own"}
+                {t.rich("InStrongValue", { strong: <strong>{nameOr(step.name, step.groupId)}</strong>, value: step.role ? t("yourRoleIsNameValue", { name: step.role.name, value: step.holds ? t("whichHoldsIt") : t("whichDoesNotHoldIt") }) : t("youHaveNoRoleOfYour") })}
               </li>
             ))}
           </ul>
-          {access.roles.length > 0 && <p>Roles that hold it: {access.roles.map((role) => role.name).join(", ")}.</p>}
+          {access.roles.length > 0 && <p>{t("RolesThatHoldItValue", { value: access.roles.map((role) => role.name).join(", ") })}</p>}
           {access.askable.length > 0 ? (
             <p>
-              {access.askable.map((user) => user.name ?? user.email).join(", ")} can give it to you.
+              {t("valueCanGiveItToYou", { value: access.askable.map((user) => user.name ?? user.email).join(", ") })}
             </p>
           ) : (
-            <p className="ink-2">Ask an administrator of this group.</p>
+            <p className="ink-2">{t("AskAdministratorOfThisGroup")}</p>
           )}
         </>
       )}
@@ -47,10 +47,10 @@ export function Why({ operation, groupId, permission }: { operation?: Operation;
   return (
     <>
       <button type="button" className="link" onClick={() => setOpen(true)}>
-        Why?
+        {t("Why")}
       </button>
       {isOpen && (
-        <Dialog title="Why may I not?" onClose={() => setOpen(false)}>
+        <Dialog title={t("WhyMayINot")} onClose={() => setOpen(false)}>
           <Explanation permission={needed} groupId={groupId} />
         </Dialog>
       )}

@@ -25,23 +25,25 @@ from longwire.archive.files import (
     digest_records,
 )
 from longwire.blobs import BlobStore
-from longwire.clock import DAY, MINUTE, SECOND, Moment
+from longwire.clock import DAY, SECOND, Moment
 from longwire.errors import LongwireError, OperatorError
 from longwire.records import KIND_NAMES
-from longwire.store import leases
 from longwire.store.archive import archive_files, archive_walk
 from longwire.store.archive.archive_files import ArchiveFile, FileState
 from longwire.store.archive.archive_walk import FIRST_POSITION, WalkedRecord, WalkPosition
 from longwire.store.database import Database, Tx
 from longwire.store.engines import partitions
+from longwire.store.leases import NAMED_LEASES, StoredLeases
 from longwire.store.records.arrival_numbers import first_seq
 from longwire.store.records.records import ALL_TIME
+from longwire.work.leases import HeldLeases
 
 # What arrived later stays in the tables, where it is recognised when it is sent again: a client may
 # repeat what it has kept while it was cut off.
 REPEATED_WITHIN: Moment = 30 * DAY
 LEASE = "archive"
-LEASE_LASTS: Moment = 5 * MINUTE
+LEASE_S = 300.0
+NOT_HELD = "Another process is archiving, or was killed some minutes ago."
 RECORDS_PER_READ = 1_000
 RECORDS_PER_DELETION = 500
 CHARACTERS_PER_DELETION = 1024 * 1024
@@ -67,7 +69,8 @@ class Mover:
     def __init__(self, database: Database, store: BlobStore) -> None:
         self._database = database
         self._store = store
-        self._holder = secrets.token_hex(8)
+        stored = StoredLeases(database, NAMED_LEASES)
+        self._leases = HeldLeases(stored, database.context.clock, LEASE_S)
         self.totals = ArchiveTotals()
 
     async def run(self, months: int) -> ArchiveTotals:
@@ -87,18 +90,16 @@ class Mover:
 
     @asynccontextmanager
     async def _lease(self) -> AsyncIterator[None]:
-        await self._renew()
+        if await self._leases.claim(LEASE) is None:
+            raise ArchiveError(NOT_HELD)
         try:
             yield
         finally:
-            await self._database.write(partial(leases.release, name=LEASE, holder=self._holder))
+            await self._leases.release_all()
 
     async def _renew(self) -> None:
-        held = await self._database.write(
-            partial(leases.acquire, name=LEASE, holder=self._holder, lasts=LEASE_LASTS)
-        )
-        if not held:
-            raise ArchiveError("Another process is archiving, or was killed some minutes ago.")
+        if await self._leases.renew([LEASE]):
+            raise ArchiveError(NOT_HELD)
 
     # --- what an earlier run left ---
 

@@ -13,11 +13,13 @@ from longwire.api.fleet.type_import import show_import
 from longwire.cli.base import database_flags, run_read, run_write
 from longwire.clock import Clock
 from longwire.decoders.catalogue import KINDS as DECODERS
+from longwire.decoders.catalogue import Decoders
 from longwire.fleet import device_types, type_imports
 from longwire.fleet.codec_guard import CodecGuard
 from longwire.fleet.type_imports import ImportRequest
 from longwire.model import SYSTEM, DeviceType
 from longwire.settings import Settings
+from longwire.store.database import Tx
 from longwire_cli import profiles
 from longwire_cli.connection import open_client, reporting
 from longwire_cli.device_types import import_options, import_remotely
@@ -181,11 +183,17 @@ def _import_locally(
         find = partial(type_imports.get_replaced, name=name, group_id=group_id)
         replaced = run_read(chosen, lambda tx: find(tx, SYSTEM))
     request = ImportRequest(files, group_id, device, name=name, replaced=replaced, **names)
-    prepared = type_imports.prepare_import(request, Clock().now(), CodecGuard())
+    decoders = Decoders()
+    prepared = type_imports.prepare_import(request, Clock().now(), CodecGuard(decoders))
     is_refused = bool(prepared.failing) and not accept_failing
     is_dry_run = dry_run or is_refused
     if not is_dry_run:
-        run_write(chosen, lambda tx: type_imports.store_import(tx, SYSTEM, prepared))
+
+        def write(tx: Tx) -> None:
+            tx.caches.adopt(decoders)
+            type_imports.store_import(tx, SYSTEM, prepared)
+
+        run_write(chosen, write)
     shown = msgspec.to_builtins(show_import(prepared, is_dry_run=is_dry_run))
     print_result(shown, as_json, describe_import(shown))
     if is_refused:
@@ -223,8 +231,15 @@ def device_type_set_decoder(
     if decoder_source is not None and decoder_file is not None:
         raise click.UsageError("give --decoder-source or --decoder-file, not both")
     source = (decoder_source or "") if decoder_file is None else _read_utf8(decoder_file)
-    warnings = device_types.validate_decoder(kind, source)  # outside of the transaction
-    run_write(chosen, lambda tx: device_types.set_decoder(tx, SYSTEM, name, kind, source, location))
+    decoders = Decoders()
+    # Outside of the transaction, which finds the decoder checked.
+    warnings = device_types.validate_decoder(kind, source, decoders)
+
+    def write(tx: Tx) -> None:
+        tx.caches.adopt(decoders)
+        device_types.set_decoder(tx, SYSTEM, name, kind, source, location)
+
+    run_write(chosen, write)
     _print_codec({"name": name, "decoder": kind}, warnings, as_json, f"{name} is decoded by {kind}")
 
 
@@ -241,8 +256,14 @@ def device_type_set_encoder(
     if (encoder_source is None) == (encoder_file is None):
         raise click.UsageError("give --encoder-source or --encoder-file")
     source = encoder_source or "" if encoder_file is None else _read_utf8(encoder_file)
-    warnings = device_types.validate_encoder(source)
-    run_write(chosen, lambda tx: device_types.set_encoder(tx, SYSTEM, name, source))
+    decoders = Decoders()
+    warnings = device_types.validate_encoder(source, decoders)
+
+    def write(tx: Tx) -> None:
+        tx.caches.adopt(decoders)
+        device_types.set_encoder(tx, SYSTEM, name, source)
+
+    run_write(chosen, write)
     _print_codec(
         {"name": name, "encoder": "javascript"}, warnings, as_json, f"{name} has an encoder"
     )

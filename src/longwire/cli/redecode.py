@@ -8,6 +8,7 @@ import click
 
 from longwire.cli.base import database_flags, open_existing_database
 from longwire.dates import parse_date, parse_range_end
+from longwire.decoders.catalogue import Decoders
 from longwire.fleet import redecoding
 from longwire.fleet.codec_guard import CodecGuard
 from longwire.fleet.redecoding import RedecodeSelection
@@ -61,7 +62,7 @@ async def _redecode(database: Database, wanted: RedecodeSelection) -> dict[str, 
         "failure": None,
     }
     after: tuple[int | str, ...] | None = None
-    guard = CodecGuard()
+    guard = CodecGuard(Decoders())
     while True:
         request = PageRequest(RECORDS_PER_BATCH, after)
         batch = await database.read(

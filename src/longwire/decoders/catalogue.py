@@ -1,24 +1,23 @@
-"""The kinds of decoders by name, and a cache of the decoders and encoders used last."""
+"""The kinds of decoders by name; those of a process, with the sandboxes in which they run."""
 
 import threading
+import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from longwire.decoders.base import Decoder, InvalidDecoder
 from longwire.decoders.bits import BitsDecoder
 from longwire.decoders.javascript import JavaScriptDecoder, JavaScriptEncoder
 from longwire.decoders.lpp import LppDecoder
+from longwire.decoders.sandbox_pool import SandboxPool
 
 CACHED_MAX = 256
 # All sources together.
 CACHED_CHARACTERS_MAX = 16 * 1024 * 1024
 
-KINDS: dict[str, Callable[[str], Decoder]] = {
-    "bits": BitsDecoder,
-    "cayenneLpp": LppDecoder,
-    "javascript": JavaScriptDecoder,
-}
 JAVASCRIPT = "javascript"
+KINDS = ("bits", "cayenneLpp", JAVASCRIPT)
 _BLOCKING_KINDS = {JAVASCRIPT}
 _ENCODER = "encoder"
 
@@ -54,29 +53,45 @@ class _Cache:
         return decoder
 
 
-_CACHE = _Cache()
-
-
-def get_decoder(kind: str, source: str) -> Decoder:
-    """The decoder of that kind and source, or `InvalidDecoder`. Thread-safe.
+class Decoders:
+    """The decoders and encoders of a process, of which those used last are cached. Thread-safe.
 
     A new JavaScript source is checked in a sandbox, which takes a few milliseconds; `Unavailable`
     when no sandbox is available.
     """
-    make = KINDS.get(kind)
-    if make is None:
-        raise InvalidDecoder(f"there is no kind {kind[:64]!r}; the kinds are {', '.join(KINDS)}")
-    return _CACHE.get(kind, source) or _CACHE.put(kind, source, make(source))
 
+    def __init__(self) -> None:
+        self._pool = SandboxPool()
+        self._cache = _Cache()
+        self._kinds: Mapping[str, Callable[[str], Decoder]] = {
+            "bits": BitsDecoder,
+            "cayenneLpp": LppDecoder,
+            JAVASCRIPT: partial(JavaScriptDecoder, pool=self._pool),
+        }
+        weakref.finalize(self, self._pool.stop)  # also when the process ends
 
-def get_encoder(source: str) -> JavaScriptEncoder:
-    """The encoder of a JavaScript source, like `get_decoder`."""
-    encoder = _CACHE.get(_ENCODER, source)
-    encoder = encoder or _CACHE.put(_ENCODER, source, JavaScriptEncoder(source))
-    assert isinstance(encoder, JavaScriptEncoder)
-    return encoder
+    def build(self, kind: str, source: str) -> Decoder:
+        """A decoder that is used once, or `InvalidDecoder`."""
+        make = self._kinds.get(kind)
+        if make is None:
+            known = ", ".join(self._kinds)
+            raise InvalidDecoder(f"there is no kind {kind[:64]!r}; the kinds are {known}")
+        return make(source)
 
+    def get(self, kind: str, source: str) -> Decoder:
+        """The decoder of that kind and source, or `InvalidDecoder`."""
+        found = self._cache.get(kind, source)
+        return found or self._cache.put(kind, source, self.build(kind, source))
 
-def cached_decoder(kind: str, source: str) -> Decoder | None:
-    """The decoder if it is cached; never blocks."""
-    return _CACHE.get(kind, source)
+    def get_encoder(self, source: str) -> JavaScriptEncoder:
+        """The encoder of a JavaScript source, like `get`."""
+        encoder = self._cache.get(_ENCODER, source)
+        if encoder is None:
+            encoder = JavaScriptEncoder(source, self._pool)
+            self._cache.put(_ENCODER, source, encoder)
+        assert isinstance(encoder, JavaScriptEncoder)
+        return encoder
+
+    def find_cached(self, kind: str, source: str) -> Decoder | None:
+        """The decoder if it is cached; never blocks."""
+        return self._cache.get(kind, source)

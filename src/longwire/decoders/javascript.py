@@ -43,7 +43,6 @@ from longwire.decoders.engine_scripts import (
     find_foreign_globals,
 )
 from longwire.decoders.sandbox_pool import (
-    SANDBOX_POOL,
     LoopSandboxPool,
     SandboxCrashed,
     SandboxPool,
@@ -117,7 +116,7 @@ class _JavaScriptCodec:
 
     REQUIRED: ClassVar[tuple[str, str, str]]
 
-    def __init__(self, source: str, pool: SandboxPool = SANDBOX_POOL) -> None:
+    def __init__(self, source: str, pool: SandboxPool) -> None:
         self._source = _source_bytes(source)
         self._pool = pool
         call = {"verb": "check", "functions": FUNCTIONS, "names": find_foreign_globals(source)}

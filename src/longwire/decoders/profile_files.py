@@ -16,8 +16,9 @@ from typing import Any
 import msgspec
 
 from longwire.decoders.base import DecodeError, InvalidDecoder
+from longwire.decoders.catalogue import JAVASCRIPT, Decoders
 from longwire.decoders.codec_examples import CodecExample, Json, Verb
-from longwire.decoders.javascript import INTEGERS, JavaScriptDecoder
+from longwire.decoders.javascript import INTEGERS
 from longwire.errors import BadInput, FieldError, Unavailable, invalid_field
 
 CHIRPSTACK = "chirpstack"
@@ -53,6 +54,7 @@ class _Files:
     """The files of an import, and which of them were used."""
 
     texts: Mapping[str, str]
+    decoders: Decoders
     used: set[str] = field(default_factory=set)
     _began_s: float = field(default_factory=time.thread_time)
 
@@ -86,10 +88,13 @@ def _count_common(path: str, other: str) -> int:
 
 
 def parse_profile(
-    texts: Mapping[str, str], device: str | None, firmware_version: str | None
+    texts: Mapping[str, str],
+    device: str | None,
+    firmware_version: str | None,
+    decoders: Decoders,
 ) -> DeviceProfile:
     """The only device of the files, or the one that is named. May block."""
-    files = _Files(texts)
+    files = _Files(texts, decoders)
     found = dict(_find_devices(files))
     names = ", ".join(sorted(found))
     if device is not None and device not in found:
@@ -154,7 +159,7 @@ def _build_from_toml(
             name = f"test_{prefix}_{stem}.json"
             text = files.take(name, path)
             if text is not None:
-                profile.examples += _list_chirpstack_examples(name, text, verb)
+                profile.examples += _list_chirpstack_examples(files, name, text, verb)
     profiles = [_text(each) for each in _list(firmware.get("profiles"))]
     if profiles:
         profile.ignored.append(f"profiles {', '.join(profiles)}: about radio")
@@ -179,7 +184,9 @@ def _build_from_codec(files: _Files) -> DeviceProfile:
     return _build_from_toml(files, path, {"name": stem, "firmware": [{"codec": name}]}, None)
 
 
-def _list_chirpstack_examples(name: str, text: str, verb: Verb) -> list[CodecExample]:
+def _list_chirpstack_examples(
+    files: _Files, name: str, text: str, verb: Verb
+) -> list[CodecExample]:
     return [
         CodecExample(
             _text(each.get("name")) or _text(each.get("description")) or f"{name}, number {number}",
@@ -187,11 +194,11 @@ def _list_chirpstack_examples(name: str, text: str, verb: Verb) -> list[CodecExa
             _object(each.get("input")),
             _object(each.get("expected")),
         )
-        for number, each in enumerate(_parse_examples(name, text), 1)
+        for number, each in enumerate(_parse_examples(files, name, text), 1)
     ]
 
 
-def _parse_examples(name: str, text: str) -> list[Json]:
+def _parse_examples(files: _Files, name: str, text: str) -> list[Json]:
     """A list in JSON, or in JavaScript: some have comments and numbers like 0x67."""
     _require_short(name, text)
     try:
@@ -199,7 +206,8 @@ def _parse_examples(name: str, text: str) -> list[Json]:
     except (msgspec.DecodeError, ValueError, RecursionError):
         source = f"var tests = {text}\n;function Decode() {{ return {{tests: tests}}; }}"
         try:
-            parsed = JavaScriptDecoder(source).decode(b"", None, 0).values["tests"]
+            decoder = files.decoders.build(JAVASCRIPT, source)
+            parsed = decoder.decode(b"", None, 0).values["tests"]
         except Unavailable:
             raise
         except (InvalidDecoder, DecodeError, KeyError) as error:

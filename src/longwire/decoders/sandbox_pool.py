@@ -10,7 +10,6 @@ waiting there through a thread would cost a fifth of the CPU time of a callback 
 """
 
 import asyncio
-import atexit
 import contextlib
 import os
 import queue
@@ -264,10 +263,6 @@ class SandboxPool:
                 if sandbox is not None:
                     sandbox.stop()
                 self._slots.put(None)
-
-
-SANDBOX_POOL = SandboxPool()
-atexit.register(SANDBOX_POOL.stop)
 
 
 class _SandboxConnection(asyncio.Protocol):

@@ -25,6 +25,7 @@ from longwire.model import (
     Page,
     PageRequest,
 )
+from longwire.object_versions import NewText, next_version, require_version, update_text
 from longwire.store import locks
 from longwire.store.database import Tx
 from longwire.store.delivery import channels as store_channels
@@ -33,7 +34,6 @@ from longwire.store.fleet import device_types as store_device_types
 from longwire.store.fleet import reporting_devices
 from longwire.store.identity import audit
 from longwire.store.identity.audit import MaskedText
-from longwire.versions import NewText, next_version, require_version, update_text
 
 _POLICY = ChannelPolicy(storing_s=retry_policy.STORING_DEFAULT_S)
 # The channel itself, what is in its parameters as well, and what changes with every message.

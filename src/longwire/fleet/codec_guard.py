@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeVar
 
 from longwire.clock import Clock
 from longwire.decoders.base import CodecFailure
+from longwire.decoders.catalogue import Decoders
 from longwire.decoders.sandbox_pool import get_processor_s
 from longwire.decoders.time_sharing import GroupShare, TimeSharingQueue
 from longwire.delivery.matching.budgets import ComputeBudgets
@@ -54,15 +55,17 @@ class CodecRefused(Exception):
 
 
 class CodecGuard:
-    """Of a process, like the sandboxes that it guards. Thread-safe."""
+    """Of the decoders of a process. Thread-safe."""
 
     def __init__(
         self,
+        decoders: Decoders,
         now_s: Callable[[], float] = time.monotonic,
         *,
         ms_per_s: float = MS_PER_S,
         burst_ms: float = BURST_MS,
     ) -> None:
+        self.decoders = decoders
         self._now_s = now_s
         self._lock = threading.Lock()
         # (source, group, device or "" for all), and until when.

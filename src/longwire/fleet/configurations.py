@@ -30,6 +30,7 @@ from longwire.fleet.configuration_layers import (
 )
 from longwire.identity import access
 from longwire.model import Actor, ConfigurationPolicy, Device, Page, PageRequest
+from longwire.object_versions import next_version, require_version
 from longwire.records import DataRecord
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
@@ -41,7 +42,6 @@ from longwire.store.fleet.device_reports import NewReport, Report
 from longwire.store.fleet.reporting_devices import ReportingDevice
 from longwire.store.identity import audit
 from longwire.store.records.records import RecordRow
-from longwire.versions import next_version, require_version
 
 # Bounds the work of merging all policies on the path of a device.
 POLICY_CHARACTERS_MAX = 8_192

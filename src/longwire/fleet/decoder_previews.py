@@ -198,12 +198,11 @@ def build_preview(inputs: DecoderPreviewInputs, guard: CodecGuard) -> DecoderPre
 
 def _build_decoder(inputs: DecoderPreviewInputs, caller: CodecCaller, guard: CodecGuard) -> Decoder:
     """The decoder of a draft; loading a source that loops costs the group, too."""
-    make = KINDS.get(inputs.draft.kind)
-    if make is None:
+    if inputs.draft.kind not in KINDS:
         raise invalid_field("decoder", f"is none of {', '.join(KINDS)}")
     started_s = get_processor_s()
     try:
-        decoder = make(inputs.draft.source)
+        decoder = guard.decoders.build(inputs.draft.kind, inputs.draft.source)
     except InvalidDecoder as error:
         guard.charge(caller, error.cpu_s)
         raise invalid_field("decoder_source", str(error)) from None

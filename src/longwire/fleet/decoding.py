@@ -20,13 +20,7 @@ from longwire.decoders.base import (
     EncodeError,
     InvalidDecoder,
 )
-from longwire.decoders.catalogue import (
-    JAVASCRIPT,
-    cached_decoder,
-    get_decoder,
-    get_encoder,
-    is_blocking,
-)
+from longwire.decoders.catalogue import JAVASCRIPT, Decoders, is_blocking
 from longwire.decoders.javascript import JavaScriptDecoder, JavaScriptEncoder
 from longwire.decoders.sandbox_pool import LoopSandboxPool
 from longwire.errors import Unavailable
@@ -112,13 +106,13 @@ class UplinkPayload(Struct, frozen=True):
     at: Moment
 
 
-def decode_payload(codec: Codec, payload: UplinkPayload) -> DecodedData:
+def decode_payload(codec: Codec, payload: UplinkPayload, decoders: Decoders) -> DecodedData:
     """Decode a new uplink, with a decoder that does not block.
 
     Our decoder replaces what the network itself has decoded, unless it fails.
     """
     try:
-        decoder = get_decoder(codec.kind, codec.source)
+        decoder = decoders.get(codec.kind, codec.source)
         decoded = decoder.decode(payload.content, payload.port, payload.at)
     except (DecodeError, InvalidDecoder) as error:
         return _failed_data(payload.values, str(error))
@@ -135,9 +129,9 @@ async def decode_payload_on_loop(
     """Decode a new uplink with a codec that would block the event loop otherwise."""
     try:
         guard.check(codec.source, caller)
-        decoder = cached_decoder(codec.kind, codec.source)
+        decoder = guard.decoders.find_cached(codec.kind, codec.source)
         if decoder is None:
-            decoder = await asyncio.to_thread(get_decoder, codec.kind, codec.source)
+            decoder = await asyncio.to_thread(guard.decoders.get, codec.kind, codec.source)
         assert isinstance(decoder, JavaScriptDecoder)
         decoded = await decoder.decode_on_loop(
             payload.content, payload.port, payload.at, pool, caller.group_id
@@ -158,7 +152,7 @@ def decode_payload_in_thread(
     """Decode one uplink with a codec that blocks."""
     try:
         guard.check(codec.source, caller)
-        decoder = get_decoder(codec.kind, codec.source)
+        decoder = guard.decoders.get(codec.kind, codec.source)
         decoded = decoder.decode(payload.content, payload.port, payload.at)
     except DecodeError as error:
         guard.note_failure(codec.source, caller, error)
@@ -209,7 +203,7 @@ def redecode(
 ) -> DecodedData:
     """Decode a stored payload again; `DecodeError` if that fails. May block."""
     try:
-        decoder = get_decoder(codec.kind, codec.source)
+        decoder = guard.decoders.get(codec.kind, codec.source)
         decoded = decoder.decode(payload.content, payload.port, payload.at)
     except DecodeError as error:
         guard.charge(caller, error.cpu_s)
@@ -231,7 +225,7 @@ def encode_downlink(
     if not codec.downlink_sources:
         raise EncodeError("the decoder of the device type only decodes")
     try:
-        encoded = _downlink_codec(codec, codec.downlink_sources[0]).encode(values, port)
+        encoded = _downlink_codec(codec, codec.downlink_sources[0], guard).encode(values, port)
     except EncodeError as error:
         guard.charge(caller, error.cpu_s)
         raise
@@ -250,7 +244,7 @@ def describe_downlink(
     """What a downlink means, if a codec can say so. Blocks."""
     for source in codec.downlink_sources:
         try:
-            decoder = _downlink_codec(codec, source)
+            decoder = _downlink_codec(codec, source, guard)
             if not decoder.decodes_downlinks:
                 continue
             decoded = decoder.decode_downlink(payload, port, at)
@@ -264,10 +258,12 @@ def describe_downlink(
     return None
 
 
-def _downlink_codec(codec: Codec, source: str) -> JavaScriptDecoder | JavaScriptEncoder:
+def _downlink_codec(
+    codec: Codec, source: str, guard: CodecGuard
+) -> JavaScriptDecoder | JavaScriptEncoder:
     if source is codec.encoder_source:
-        return get_encoder(source)
-    decoder = get_decoder(codec.kind, source)
+        return guard.decoders.get_encoder(source)
+    decoder = guard.decoders.get(codec.kind, source)
     assert isinstance(decoder, JavaScriptDecoder)
     return decoder
 

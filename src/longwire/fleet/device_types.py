@@ -11,7 +11,7 @@ from typing import Any
 
 from longwire.clock import Moment
 from longwire.decoders.base import InvalidDecoder
-from longwire.decoders.catalogue import get_decoder, get_encoder
+from longwire.decoders.catalogue import Decoders
 from longwire.decoders.javascript import JavaScriptDecoder
 from longwire.errors import (
     BadInput,
@@ -24,6 +24,7 @@ from longwire.errors import (
 )
 from longwire.identity import access
 from longwire.model import Actor, Device, DeviceType, Page, PageRequest
+from longwire.object_versions import next_version, require_version
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
 from longwire.store import locks
 from longwire.store.cache import cache_epochs
@@ -32,7 +33,6 @@ from longwire.store.fleet import device_reports as store_reports
 from longwire.store.fleet import device_types as store
 from longwire.store.fleet import devices as store_devices
 from longwire.store.identity import audit
-from longwire.versions import next_version, require_version
 
 # Of a type that belongs to a group, in that group.
 PERMISSION = "device.update"
@@ -188,7 +188,8 @@ def create_device_type(
     home = draft.group_id
     authorize(tx, actor, home)
     created = replace(draft, is_built_in=False, updated_at=tx.now)
-    _require_valid([*find_name_problems(draft.name), *find_problems(created)])
+    problems = find_problems(created, tx.caches.find(Decoders))
+    _require_valid([*find_name_problems(draft.name), *problems])
     locks.acquire_lock(tx, "device types", "")
     require_free_name(tx, draft.name)
     if home is not None:
@@ -235,7 +236,7 @@ def update_device_type(
     present = get_changeable(tx, actor, name)
     require_version(present.updated_at, if_updated_at)
     changed = merge_fields(present, fields)
-    _require_valid(find_problems(changed))
+    _require_valid(find_problems(changed, tx.caches.find(Decoders)))
     changed = replace(changed, updated_at=next_version(tx.now, present.updated_at))
     store.TYPES.save(tx, present, changed)
     _require_room_for_texts(tx, changed, _get_size(present), quotas)
@@ -376,36 +377,39 @@ def find_name_problems(name: str) -> list[FieldError]:
     return [FieldError("name", message)]
 
 
-def find_problems(device_type: DeviceType) -> list[FieldError]:
+def find_problems(device_type: DeviceType, decoders: Decoders) -> list[FieldError]:
     """All that is wrong with the fields of a type, apart from its name. May block."""
     problems: list[FieldError] = []
     for check in (_validate_decoder_of, _validate_encoder_of, _validate_location_of):
         try:
-            check(device_type)
+            check(device_type, decoders)
         except BadInput as error:
             problems += error.field_errors
     return problems
 
 
-def _validate_decoder_of(device_type: DeviceType) -> Sequence[str]:
+def _validate_decoder_of(device_type: DeviceType, decoders: Decoders) -> Sequence[str]:
     if device_type.decoder is None:
         return ()
-    return validate_decoder(device_type.decoder, device_type.decoder_source or "")
+    return validate_decoder(device_type.decoder, device_type.decoder_source or "", decoders)
 
 
-def _validate_encoder_of(device_type: DeviceType) -> Sequence[str]:
+def _validate_encoder_of(device_type: DeviceType, decoders: Decoders) -> Sequence[str]:
     source = device_type.encoder_source
-    return () if source is None else validate_encoder(source)
+    return () if source is None else validate_encoder(source, decoders)
 
 
-def _validate_location_of(device_type: DeviceType) -> Sequence[str]:
+def _validate_location_of(device_type: DeviceType, _: Decoders) -> Sequence[str]:
     parse_location(device_type.decoded_location)
     return ()
 
 
-def list_warnings(device_type: DeviceType) -> Sequence[str]:
+def list_warnings(device_type: DeviceType, decoders: Decoders) -> Sequence[str]:
     """What the valid codecs of a type use and does not exist here."""
-    return [*_validate_decoder_of(device_type), *_validate_encoder_of(device_type)]
+    return [
+        *_validate_decoder_of(device_type, decoders),
+        *_validate_encoder_of(device_type, decoders),
+    ]
 
 
 def _require_valid(problems: Sequence[FieldError]) -> None:
@@ -413,19 +417,19 @@ def _require_valid(problems: Sequence[FieldError]) -> None:
         raise BadInput(field_errors=problems)
 
 
-def validate_decoder(kind: str, source: str) -> tuple[str, ...]:
+def validate_decoder(kind: str, source: str, decoders: Decoders) -> tuple[str, ...]:
     """Reject an invalid decoder with the place of the error; returns warnings."""
     try:
-        decoder = get_decoder(kind, source)
+        decoder = decoders.get(kind, source)
     except InvalidDecoder as error:
         raise invalid_field("decoder", str(error)) from None
     return decoder.warnings if isinstance(decoder, JavaScriptDecoder) else ()
 
 
-def validate_encoder(source: str) -> tuple[str, ...]:
+def validate_encoder(source: str, decoders: Decoders) -> tuple[str, ...]:
     """Like `validate_decoder`."""
     try:
-        return get_encoder(source).warnings
+        return decoders.get_encoder(source).warnings
     except InvalidDecoder as error:
         raise invalid_field("encoder_source", str(error)) from None
 

@@ -33,6 +33,7 @@ from longwire.networks.identities import (
     original_key,
 )
 from longwire.notifications.alarms import close_of_retyped
+from longwire.object_versions import next_version, require_version
 from longwire.store.database import Tx
 from longwire.store.fleet import device_bin, device_search, reporting_devices, value_search
 from longwire.store.fleet import devices as store
@@ -42,7 +43,6 @@ from longwire.store.fleet.reporting_devices import NetworkDevice
 from longwire.store.fleet.value_search import ValueOrder
 from longwire.store.identity import audit
 from longwire.store.identity.audit import AuditedObject
-from longwire.versions import next_version, require_version
 
 # By the actions of the audit log.
 _UPDATE_TYPES = {

@@ -2,7 +2,7 @@
 
 from longwire.delivery.destinations.base import FailureCode, Outcome, Refused
 from longwire.delivery.http.api_client import ApiClient, ApiResponse
-from longwire.delivery.http.egress import UNRESTRICTED
+from longwire.delivery.http.egress import Egress
 from longwire.fleet.downlink_apis import DownlinkApi
 from longwire.fleet.network_apis import NetworkApi
 from longwire.networks.base import ApiRequest
@@ -11,10 +11,10 @@ from longwire.networks.base import ApiRequest
 class DownlinkApiClient:
     """Keeps connections to the API of one network open."""
 
-    def __init__(self, network: DownlinkApi, api: NetworkApi) -> None:
+    def __init__(self, network: DownlinkApi, api: NetworkApi, egress: Egress) -> None:
         self._network = network
         self._api = api
-        self._client = ApiClient(UNRESTRICTED)
+        self._client = ApiClient(egress.unrestricted)
         self._is_transcoded = False  # there is no REST proxy in front of the network's own API
 
     async def request(self, method: str, sent: ApiRequest) -> ApiResponse | Outcome:

@@ -65,7 +65,8 @@ class DownlinkHandler:
         network = channel.type
         route: NetworkRoute[PendingDownlinkRequest]
         if network in DOWNLINK_APIS:
-            route = _ApiRoute(DOWNLINK_APIS[network], self._apis.get(network, NetworkApi()))
+            api = self._apis.get(network, NetworkApi())
+            route = _ApiRoute(DOWNLINK_APIS[network], api, egress)
         else:
             route = _WebhookRoute(self._database, egress)
         load = partial(_get_pending_request, network)
@@ -147,10 +148,10 @@ class _ApiRoute:
 
     is_shared = True
 
-    def __init__(self, network: DownlinkApi, api: NetworkApi) -> None:
+    def __init__(self, network: DownlinkApi, api: NetworkApi, egress: Egress) -> None:
         self._network = network
         self._api = api
-        self._client = DownlinkApiClient(network, api)
+        self._client = DownlinkApiClient(network, api, egress)
 
     async def push(self, request: PendingDownlinkRequest, at: Moment) -> Outcome:
         if not self._api.url:

@@ -17,6 +17,7 @@ from longwire.clock import HOUR, MINUTE, Moment
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.destinations.base import Refused, Unreachable
 from longwire.delivery.http.api_client import ApiResponse
+from longwire.delivery.http.egress import Egress
 from longwire.errors import Conflict, Unavailable
 from longwire.fleet.downlink_api_client import DownlinkApiClient
 from longwire.fleet.downlink_apis import DOWNLINK_APIS, DownlinkApi
@@ -68,8 +69,9 @@ class QueueNotShown(Unavailable):
 class NetworkQueues:
     """The queues of those networks whose API lists and empties them."""
 
-    def __init__(self, apis: NetworkApis) -> None:
+    def __init__(self, apis: NetworkApis, egress: Egress) -> None:
         self._apis = apis
+        self._egress = egress
         self._open = 0
         self.networks = frozenset(
             network
@@ -106,7 +108,7 @@ class NetworkQueues:
             raise Unavailable(f"{DOWNLINK_APIS[network].title} is asked too much. Try again later.")
         self._open += 1
         api = self._apis.get(network, NetworkApi())
-        client = DownlinkApiClient(DOWNLINK_APIS[network], api)
+        client = DownlinkApiClient(DOWNLINK_APIS[network], api, self._egress)
         try:
             yield _OpenQueues(DOWNLINK_APIS[network], api, client)
         finally:

@@ -25,6 +25,7 @@ from longwire.measurements.definitions import (
     normalize_path,
 )
 from longwire.model import Actor
+from longwire.object_versions import next_version, require_version
 from longwire.store import schema
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
@@ -33,7 +34,6 @@ from longwire.store.fleet import measurements as store
 from longwire.store.fleet.measurements import DeclaredList
 from longwire.store.identity import audit
 from longwire.store.identity import groups as store_groups
-from longwire.versions import next_version, require_version
 
 NEVER_DECLARED: Moment = 0
 # Of a group with more, the measurements are those of the first types by name.

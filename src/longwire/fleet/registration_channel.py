@@ -23,7 +23,7 @@ from longwire.delivery.http.api_client import (
     ApiClient,
     ApiResponse,
 )
-from longwire.delivery.http.egress import UNRESTRICTED, Egress
+from longwire.delivery.http.egress import Egress
 from longwire.fleet import registrations
 from longwire.fleet.network_apis import (
     NetworkApi,
@@ -51,7 +51,7 @@ class RegistrationHandler:
         self._api = api
 
     def open(self, tx: Tx, channel: Channel, egress: Egress) -> tuple[BuildMessage, Sender]:
-        route = _RegistrationRoute(self._api)
+        route = _RegistrationRoute(self._api, egress)
         load = registrations.get_pending_request
         return build_message, NetworkSender(self._database, load, route)
 
@@ -80,10 +80,10 @@ class _RegistrationRoute:
 
     is_shared = True
 
-    def __init__(self, api: NetworkApi) -> None:
+    def __init__(self, api: NetworkApi, egress: Egress) -> None:
         self._api = api
         self._headers = vendor.auth_headers(api.login, api.secret)
-        self._client = ApiClient(UNRESTRICTED)
+        self._client = ApiClient(egress.unrestricted)
 
     async def push(self, request: PendingRegistrationRequest, at: Moment) -> Outcome:
         if not self._api.url:

@@ -34,7 +34,7 @@ def check_draft(
     with guard.charging(caller):
         problems = [
             *device_types.find_name_problems(draft.name),
-            *device_types.find_problems(draft),
+            *device_types.find_problems(draft, guard.decoders),
         ]
     try:
         measurement_declarations.validate(measurements)
@@ -42,7 +42,7 @@ def check_draft(
         problems += error.field_errors
     if problems:
         raise BadInput(field_errors=problems)
-    return device_types.list_warnings(draft)
+    return device_types.list_warnings(draft, guard.decoders)
 
 
 def get_definition(tx: Tx, actor: Actor, name: str) -> TypeDefinition:

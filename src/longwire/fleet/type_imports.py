@@ -7,7 +7,7 @@ from typing import Any
 
 from longwire.clock import Moment
 from longwire.decoders.base import InvalidDecoder
-from longwire.decoders.catalogue import JAVASCRIPT, get_decoder, get_encoder
+from longwire.decoders.catalogue import JAVASCRIPT, Decoders
 from longwire.decoders.codec_examples import CodecExample, fits, run_example
 from longwire.decoders.javascript import JavaScriptDecoder, JavaScriptEncoder
 from longwire.decoders.profile_files import DeviceProfile, parse_profile
@@ -17,9 +17,9 @@ from longwire.fleet import device_types, type_definitions
 from longwire.fleet.codec_guard import CodecCaller, CodecGuard, require_budget
 from longwire.fleet.decoder_previews import NOT_TRIED, NOT_TRIED_BUDGET
 from longwire.model import Actor, DeviceType
+from longwire.object_versions import require_version
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
 from longwire.store.database import Tx
-from longwire.versions import require_version
 
 SHOWN_CHARACTERS_MAX = 500
 # CPU time of all examples. A codec must not fail because the machine is busy, but a thread cannot
@@ -73,7 +73,9 @@ def prepare_import(request: ImportRequest, now: Moment, guard: CodecGuard) -> Pr
     caller = CodecCaller(home or "", "")
     require_budget(guard, caller.group_id)
     with guard.charging(caller):
-        profile = parse_profile(request.files, request.device, request.firmware_version)
+        profile = parse_profile(
+            request.files, request.device, request.firmware_version, guard.decoders
+        )
     fields = _list_fields(request, profile)
     present = replaced or DeviceType(
         name=request.name or profile.name,
@@ -166,22 +168,26 @@ def _run_examples(
             actual = {"errors": [NOT_TRIED_BUDGET]}
         else:
             with guard.charging(caller):
-                actual = _run(draft, example, now)
+                actual = _run(draft, example, now, guard.decoders)
         results.append(ExampleResult(example, actual, fits(example, actual)))
     return results
 
 
-def _run(draft: DeviceType, example: CodecExample, now: Moment) -> dict[str, Any]:
+def _run(
+    draft: DeviceType, example: CodecExample, now: Moment, decoders: Decoders
+) -> dict[str, Any]:
     try:
-        codec = _get_codec(draft, example)
+        codec = _get_codec(draft, example, decoders)
     except InvalidDecoder as error:
         return {"errors": [error.reason]}
     return run_example(codec, example, now)
 
 
-def _get_codec(draft: DeviceType, example: CodecExample) -> JavaScriptDecoder | JavaScriptEncoder:
+def _get_codec(
+    draft: DeviceType, example: CodecExample, decoders: Decoders
+) -> JavaScriptDecoder | JavaScriptEncoder:
     if example.verb != "decode" and draft.encoder_source is not None:
-        return get_encoder(draft.encoder_source)
-    decoder = get_decoder(JAVASCRIPT, draft.decoder_source or "")
+        return decoders.get_encoder(draft.encoder_source)
+    decoder = decoders.get(JAVASCRIPT, draft.decoder_source or "")
     assert isinstance(decoder, JavaScriptDecoder)
     return decoder

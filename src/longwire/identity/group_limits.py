@@ -16,12 +16,12 @@ from longwire.group_limits import (
 )
 from longwire.identity import access
 from longwire.model import Actor
+from longwire.object_versions import next_version, require_version
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
 from longwire.store.identity import audit, group_storage
 from longwire.store.identity import group_limits as store
 from longwire.store.identity.group_storage import StoredSize
-from longwire.versions import next_version, require_version
 
 PERMISSION = "group.limit"
 LIMITS = ("stored_records_max", "stored_bytes_max", "requests_per_second")
@@ -70,16 +70,8 @@ def set_limits(
     own = _get_own(tx, group_id)
     changed = replace(own, limits=limits)
     _save(tx, actor, own, changed, if_updated_at)
-    audit.log(
-        tx,
-        actor,
-        "group.updateLimits",
-        group_id,
-        group_id=group_id,
-        before={"limits": own.limits},
-        after={"limits": limits},
-    )
-    return _build_view(tx, actor, group_id)
+    before, after = {"limits": own.limits}, {"limits": limits}
+    return _log_change(tx, actor, "group.updateLimits", group_id, before, after)
 
 
 def set_retention(
@@ -96,15 +88,14 @@ def set_retention(
     own = _get_own(tx, group_id)
     changed = replace(own, retention_days=days)
     _save(tx, actor, own, changed, if_updated_at)
-    audit.log(
-        tx,
-        actor,
-        "group.updateRetention",
-        group_id,
-        group_id=group_id,
-        before={"retention_days": own.retention_days},
-        after={"retention_days": days},
-    )
+    before, after = {"retention_days": own.retention_days}, {"retention_days": days}
+    return _log_change(tx, actor, "group.updateRetention", group_id, before, after)
+
+
+def _log_change(
+    tx: Tx, actor: Actor, action: str, group_id: str, before: audit.Fields, after: audit.Fields
+) -> LimitsView:
+    audit.log(tx, actor, action, group_id, group_id=group_id, before=before, after=after)
     return _build_view(tx, actor, group_id)
 
 

@@ -25,6 +25,7 @@ from longwire.model import (
     Scope,
     User,
 )
+from longwire.object_versions import NewText, next_version, require_version, update_text
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
@@ -35,7 +36,6 @@ from longwire.store.identity import groups as store
 from longwire.store.identity import members as store_members
 from longwire.store.identity.members import MEMBERS
 from longwire.store.notifications import contact_points
-from longwire.versions import NewText, next_version, require_version, update_text
 
 LEVELS_MAX = 16
 COUNTED_DEVICES_MAX = 10_000

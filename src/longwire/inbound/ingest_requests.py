@@ -11,8 +11,8 @@ from longwire.errors import invalid_field
 from longwire.fleet.decoding import DecodedData, UplinkPayload
 from longwire.ingest.requests import IngestItem, IngestRequest, MessageMetadata
 from longwire.model import Actor
-from longwire.networks import monitoring
 from longwire.networks.base import ParsedUplink, Reading
+from longwire.networks.catalogue import get_network
 from longwire.records import (
     RECORD_TYPES,
     SOURCE_NUMBERS,
@@ -70,7 +70,7 @@ def build_request(received: ReceivedUplink, decoded: DecodedData | None = None) 
         sent_at,
         device.updated_at,
         uplink.sequence if _has_own_sequence(uplink) else None,
-        monitoring.MODULI.get(device.network, 0),
+        get_network(device.network).counter_modulus,
         uplink.resets_sequence,
     )
     reception = received.reception

@@ -8,7 +8,6 @@ the lease ends.
 
 import asyncio
 import contextlib
-import secrets
 import time
 from collections.abc import Awaitable, Callable
 from enum import Enum
@@ -17,9 +16,8 @@ from typing import Any
 
 import structlog
 
-from longwire.clock import SECOND
 from longwire.delivery.destinations.connections import ConnectionFailed, outcome_of_error
-from longwire.delivery.http.egress import EgressDenied
+from longwire.delivery.http.egress import Egress, EgressDenied
 from longwire.errors import (
     BadInput,
     LimitReached,
@@ -38,8 +36,9 @@ from longwire.inbound.mqtt_session import (
     MqttSession,
     SubscriptionCut,
 )
-from longwire.store import leases
 from longwire.store.database import Database
+from longwire.store.leases import open_named_leases
+from longwire.work.leases import HeldLeases
 
 CONNECT_TIMEOUT_S = 10.0  # from the name lookup to the subscription
 RECONNECT_MIN_S = 0.5
@@ -50,7 +49,7 @@ STORE_RETRY_MAX_S = 5.0
 UNEXPECTED_ERRORS_MAX = 3  # attempts of a message that fails with an unexpected error
 STOP_TIMEOUT_S = 5.0
 LEASE = "mqtt listener"
-LEASE_S = 15
+LEASE_S = 15.0
 LEASE_RENEWAL_S = 5.0
 ARRIVALS_MIN = 2_000
 WARNING_INTERVAL_S = 60.0
@@ -100,11 +99,11 @@ class MqttListener:
         """`count_outcome` gets the outcome of each message, `set_connected` whether it listens."""
         self._database = database
         self._broker = broker
+        self._egress = Egress.build_unrestricted()
         self.handle = handle
         self._count_outcome = count_outcome
         self._set_connected = set_connected
-        self._holder = secrets.token_hex(8)
-        self._is_shared = database.engine_name != "sqlite"  # other processes may use the database
+        self._leases = HeldLeases(open_named_leases(database), database.context.clock, LEASE_S)
         self._arrivals = MqttArrivalTimes(max(ARRIVALS_MIN, 2 * broker.options.in_flight_max))
         self._warnings = ThrottledLog()
         self._was_connected = False
@@ -140,12 +139,13 @@ class MqttListener:
                 await asyncio.sleep(_backoff_s(failures, RECONNECT_MIN_S, RECONNECT_MAX_S))
         finally:
             self._set_state(ListenerState.STOPPED)
-            await self._release_lease()
+            with contextlib.suppress(Exception):  # it expires soon anyway
+                await self._leases.release_all()
 
     async def _listen_with_lease(self) -> str | None:
         """Why the connection ended or failed; None if another process has the lease."""
         try:
-            return await self._listen() if await self._acquire_lease() else None
+            return await self._listen() if await self._leases.hold(LEASE) else None
         except LongwireError:
             return "the database is unavailable"
         except (ConnectionFailed, EgressDenied, OSError) as error:
@@ -167,7 +167,7 @@ class MqttListener:
             if session.denied:
                 log.warning("mqtt subscription denied", topics=session.denied)
             async with asyncio.TaskGroup() as group:
-                renewal = group.create_task(self._renew_lease(session))
+                renewal = group.create_task(self._keep_lease(session))
                 began = time.monotonic()
                 await session.closed.wait()
                 renewal.cancel()
@@ -186,7 +186,7 @@ class MqttListener:
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 return await MqttSession.open(
-                    self._broker, topics, self._on_arrival, self._arrivals
+                    self._broker, self._egress, topics, self._on_arrival, self._arrivals
                 )
         except SubscriptionCut:
             self._is_cut = True
@@ -243,35 +243,10 @@ class MqttListener:
         topic = message.topic.removeprefix(self._broker.prefix + "/")
         return MqttMessage(topic, message.payload, message.size, message.arrived)
 
-    # --- lease ---
-
-    async def _acquire_lease(self) -> bool:
-        if not self._is_shared:
-            return True
-        return await self._database.write(
-            lambda tx: leases.acquire(tx, LEASE, self._holder, LEASE_S * SECOND)
-        )
-
-    async def _renew_lease(self, session: MqttSession) -> None:
-        """Renew the lease; close the connection when it is lost or cannot be renewed in time."""
-        renewed_at = time.monotonic()
-        while self._is_shared:
-            await asyncio.sleep(LEASE_RENEWAL_S)
-            with contextlib.suppress(LongwireError):
-                if not await self._acquire_lease():
-                    break
-                renewed_at = time.monotonic()
-            if time.monotonic() - renewed_at > LEASE_S - LEASE_RENEWAL_S:
-                break
-        else:
-            return
+    async def _keep_lease(self, session: MqttSession) -> None:
+        """Close the connection when the lease is lost or cannot be renewed in time."""
+        await self._leases.keep(LEASE, LEASE_RENEWAL_S)
         session.abort()
-
-    async def _release_lease(self) -> None:
-        if self._is_shared:
-            # It expires soon anyway.
-            with contextlib.suppress(Exception):
-                await self._database.write(lambda tx: leases.release(tx, LEASE, self._holder))
 
 
 class ThrottledLog:

@@ -29,7 +29,7 @@ from longwire.delivery.destinations.mqtt_connection import (
     SubscriberOptions,
     open_socket,
 )
-from longwire.delivery.http.egress import UNRESTRICTED
+from longwire.delivery.http.egress import Egress
 
 # They may all be stored in one commit, for which everybody else waits.
 IN_FLIGHT_BYTES_MAX = 4 * 1024 * 1024
@@ -185,11 +185,12 @@ class MqttSession(MqttConnection):
     async def open(
         cls,
         broker: BrokerConfig,
+        egress: Egress,
         topics: Sequence[str],
         on_message: OnMessage,
         arrivals: MqttArrivalTimes,
     ) -> "MqttSession":
-        session = cls(broker, await open_socket(UNRESTRICTED, broker.address), on_message, arrivals)
+        session = cls(broker, await open_socket(egress, broker.address), on_message, arrivals)
         try:
             session.is_resumed = (await session.connect()).has_session
             await session._subscribe_to_all(topics)

@@ -137,7 +137,7 @@ class UplinkStore:
         payload = _payload(codec, received)
         if payload is None:
             return build_request(received)
-        decoded = decoding.decode_payload(codec, payload)
+        decoded = decoding.decode_payload(codec, payload, self._guard.decoders)
         self._note_failure(received, decoded)
         return build_request(received, decoded)
 
@@ -169,7 +169,7 @@ class UplinkStore:
                 codec, payload, self._sandboxes, caller, self._guard
             )
         else:
-            decoded = decoding.decode_payload(codec, payload)
+            decoded = decoding.decode_payload(codec, payload, self._guard.decoders)
         self._note_failure(received, decoded)
         return decoded
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from longwire.identity import access
+from longwire.jobs.kinds import ExportTask, decode_task, permission_of
 from longwire.jobs.results import JobFailed, StepResult
-from longwire.jobs.tasks import ExportTask, decode_task, permission_of
 from longwire.model import Actor, Job, JobCounts
 from longwire.store.archive.archive_reads import NeedsArchive, read_with_archive
 from longwire.store.database import Database, Tx, may_lag

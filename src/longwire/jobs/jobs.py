@@ -17,11 +17,7 @@ from longwire.fleet import device_types
 from longwire.identity import access
 from longwire.ids import new_id
 from longwire.jobs import selection as selections
-from longwire.jobs.messages import require_connector
-from longwire.jobs.results import StepResult
-from longwire.jobs.selection import DeviceSelection, Estimate, encode_selection
-from longwire.jobs.steps import UNCHANGED, StepContext, run_step
-from longwire.jobs.tasks import (
+from longwire.jobs.kinds import (
     EXPORT,
     PERMISSIONS,
     READ,
@@ -39,6 +35,10 @@ from longwire.jobs.tasks import (
     kind_of,
     permission_of,
 )
+from longwire.jobs.messages import require_connector
+from longwire.jobs.results import StepResult
+from longwire.jobs.selection import DeviceSelection, Estimate, encode_selection
+from longwire.jobs.steps import UNCHANGED, StepContext, run_step
 from longwire.model import (
     Actor,
     ItemOutcome,
@@ -315,7 +315,7 @@ def advance(
     if actor is None:
         return fail(tx, job_id, fence, ACTOR_GONE)
     tx.origin = job.origin
-    store.renew(tx, {job.id: fence}, lease_until)
+    store.JOB_LEASES.renew(tx, job.id, token=fence, until=lease_until)
     advanced = _record(tx, job, run_step(tx, actor, job, context))
     store.save(tx, job, advanced)
     return advanced

@@ -11,9 +11,9 @@ from functools import partial
 from longwire.delivery.connectors.replay_estimates import ReplayEstimator
 from longwire.fleet.computing import Computing
 from longwire.identity import access
+from longwire.jobs.kinds import MessageTask, ReplayTask, ResendTask
 from longwire.jobs.messages import require_connector, select_devices
 from longwire.jobs.selection import SAMPLE_MAX, DeviceSelection
-from longwire.jobs.tasks import MessageTask, ReplayTask, ResendTask
 from longwire.model import Actor
 from longwire.store.database import Database, Tx
 from longwire.store.delivery import dead_letters as store_dead_letters

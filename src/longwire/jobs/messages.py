@@ -14,9 +14,9 @@ from longwire.delivery.connectors import replays
 from longwire.delivery.connectors.replays import ScanPosition
 from longwire.errors import not_found
 from longwire.identity import access
+from longwire.jobs.kinds import READ, MessageTask, ReplayTask, ResendTask
 from longwire.jobs.results import JobFailed, StepPostponed, StepResult
 from longwire.jobs.selection import DeviceSelection, decode_selection
-from longwire.jobs.tasks import READ, MessageTask, ReplayTask, ResendTask
 from longwire.model import Actor, Connector, Job, JobCounts, Scope
 from longwire.store.database import Tx
 from longwire.store.delivery import backlogs as store_backlogs

@@ -14,9 +14,9 @@ from longwire.fleet.computing import Computing
 from longwire.fleet.redecoding import RedecodeBatch, RedecodedBatch
 from longwire.identity import access
 from longwire.jobs import selection as selections
+from longwire.jobs.kinds import PERMISSIONS, RedecodeTask, decode_task
 from longwire.jobs.results import JobFailed, StepPostponed, StepResult
 from longwire.jobs.selection import BEGIN, SelectionPosition, decode_selection
-from longwire.jobs.tasks import PERMISSIONS, RedecodeTask, decode_task
 from longwire.model import Actor, ItemOutcome, Job, JobCounts, JobItem, PageRequest
 from longwire.store.database import Database, Tx
 from longwire.store.fleet import reporting_devices

@@ -19,21 +19,23 @@ from longwire.errors import LongwireError, NotAllowed, NotFound, Unavailable
 from longwire.fleet.computing import Computing
 from longwire.jobs import jobs
 from longwire.jobs.exporting import ReadRows, export_step
+from longwire.jobs.kinds import EXPORT, PREPARED
 from longwire.jobs.redecoding import decode_step
 from longwire.jobs.results import JobFailed, StepPostponed
 from longwire.jobs.steps import PreparedStep, StepContext
-from longwire.jobs.tasks import EXPORT, PREPARED
 from longwire.model import Job
 from longwire.spans import FindTraceparent, Tracer, step_span
 from longwire.store.database import Database, Tx, Work
 from longwire.store.jobs import jobs as store
 from longwire.store.jobs.jobs import PickedJob
+from longwire.store.leases import StoredLeases
+from longwire.work.leases import HeldLeases
 from longwire.work.stepper import DoneStep, Stepper
 from longwire.work.turns import CallerKey, current_caller
 
 POLL_INTERVAL_S = 0.5
 # Renewed by every step, and while one is prepared, which may have to wait for its turn.
-LEASED_FOR = 10 * SECOND
+LEASED_FOR_S = 10.0
 RENEW_INTERVAL_S = 2.5
 OWNERS_PER_ROUND_MAX = 50
 # Steps that are prepared at once, outside of transactions; each may hold some megabytes.
@@ -68,7 +70,8 @@ class JobRunner:
         self._tracer = tracer
         self.export_bytes_max = export_bytes_max
         self._running_max = running_per_group_max
-        self._leases: dict[str, int] = {}  # fencing tokens
+        stored = StoredLeases(database, store.JOB_LEASES)
+        self._leases = HeldLeases(stored, database.context.clock, LEASED_FOR_S)
         self._failures: Counter[str] = Counter()
         # Under the leases that we hold: a step that was prepared under another one is dropped.
         self._preparing: dict[str, asyncio.Task[PreparedStep | None]] = {}
@@ -85,7 +88,7 @@ class JobRunner:
     async def run(self) -> None:
         """Until cancelled."""
         if self._database.engine_name == "sqlite":
-            await self._database.write(store.release_all)
+            await self._database.write(store.JOB_LEASES.release_all)
         try:
             await self._stepper.run()
         finally:
@@ -97,10 +100,8 @@ class JobRunner:
             task.cancel()
         await asyncio.gather(*self._preparing.values(), return_exceptions=True)
         self._preparing.clear()
-        leases, self._leases = self._leases, {}
-        if leases:
-            with contextlib.suppress(LongwireError):
-                await self._database.write(partial(store.release, leases=leases))
+        with contextlib.suppress(LongwireError):
+            await self._leases.release_all()
 
     async def _list_owners(self, after: str, most: int) -> list[str]:
         """Users with open jobs."""
@@ -114,7 +115,7 @@ class JobRunner:
         try:
             picked = await self._database.read(
                 lambda tx: store.pick_next(
-                    tx, owner, self._running_max, self._leases, self._can_run
+                    tx, owner, self._running_max, self._leases.tokens, self._can_run
                 )
             )
             fence = await self._lease(picked) if picked is not None else None
@@ -143,27 +144,19 @@ class JobRunner:
         """The fencing token of our lease."""
         if picked.is_mine:
             return picked.fence
-        lease = partial(store.lease, job_id=picked.id, until=self._lease_until())
-        fence = await self._database.write(lease)
-        if fence is not None:
-            self._forget(picked.id)  # what is left of an earlier lease
-            self._leases[picked.id] = fence
-        return fence
+        self._forget(picked.id)  # what is left of an earlier lease
+        return await self._leases.claim(picked.id)
 
     async def _renew_leases(self) -> None:
         """Those of the steps that are prepared; forget the jobs that are not ours any more."""
-        if not self._leases or time.monotonic() < self._renew_at:
+        if time.monotonic() < self._renew_at:
             return
         self._renew_at = time.monotonic() + RENEW_INTERVAL_S
-        leases = {job_id: self._leases[job_id] for job_id in self._preparing}
-        if leases:
-            renew = partial(store.renew, leases=leases, until=self._lease_until())
-            await self._database.write(renew)
-        for job_id in await self._database.read(partial(store.list_lost, leases=self._leases)):
+        for job_id in (*await self._leases.renew(self._preparing), *await self._leases.find_lost()):
             self._forget(job_id)
 
     def _lease_until(self) -> Moment:
-        return self._database.context.clock.now() + LEASED_FOR
+        return self._database.context.clock.now() + int(LEASED_FOR_S * SECOND)
 
     def _start_preparing(self, job_id: str, fence: int) -> None:
         """Read and decode beside the steps of others."""
@@ -230,7 +223,7 @@ class JobRunner:
             self._forget(job_id)
 
     def _forget(self, job_id: str) -> None:
-        self._leases.pop(job_id, None)
+        self._leases.forget(job_id)
         self._failures.pop(job_id, None)
         preparing = self._preparing.pop(job_id, None)
         if preparing is not None:

@@ -14,11 +14,7 @@ from longwire.fleet.bulk_changes import BulkChange
 from longwire.identity import access
 from longwire.jobs import selection as selections
 from longwire.jobs.exporting import ExportedRows, store_rows
-from longwire.jobs.messages import run_message_step
-from longwire.jobs.redecoding import DecodedStep, store_step
-from longwire.jobs.results import JobFailed, StepPostponed, StepResult, count_items
-from longwire.jobs.selection import decode_position, decode_selection, encode_position
-from longwire.jobs.tasks import (
+from longwire.jobs.kinds import (
     PERMISSIONS,
     ConfigurationTask,
     DeleteTask,
@@ -34,6 +30,10 @@ from longwire.jobs.tasks import (
     UndoTask,
     decode_task,
 )
+from longwire.jobs.messages import run_message_step
+from longwire.jobs.redecoding import DecodedStep, store_step
+from longwire.jobs.results import JobFailed, StepPostponed, StepResult, count_items
+from longwire.jobs.selection import decode_position, decode_selection, encode_position
 from longwire.model import Actor, Device, DeviceType, ItemOutcome, Job, JobItem, PageRequest
 from longwire.store.database import Tx
 from longwire.store.fleet import device_bin

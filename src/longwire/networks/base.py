@@ -18,8 +18,6 @@ TTN = "ttn"
 LORIOT = "loriot"
 THINGPARK = "thingpark"
 MQTT = "mqtt"  # devices that publish to the MQTT broker
-# Those that send callbacks.
-NETWORKS = (VENDOR, CHIRPSTACK, TTN, LORIOT, THINGPARK)
 
 
 class InvalidMessage(BadInput):

@@ -6,18 +6,15 @@ service supports can never send is invalid, so that no device waits for messages
 
 import re
 
-from longwire.networks.base import CHIRPSTACK, LORIOT, MQTT, NETWORKS, THINGPARK, TTN, VENDOR
+from longwire.networks.base import CHIRPSTACK, MQTT, TTN, VENDOR
+from longwire.networks.catalogue import NETWORKS, get_network
 from longwire.networks.vendor import DEVICE_ID_DIGITS_MAX, is_device_id
 
-LORAWAN_NETWORKS = (CHIRPSTACK, TTN, LORIOT, THINGPARK)
-SUPPORTED_NETWORKS = (*NETWORKS, MQTT)
 EUI_DIGITS = 16
 
-# By their names without separators and case; other names that a supported network has.
+# By all their names, without separators and case.
 _NETWORKS = {
-    **{name: name for name in SUPPORTED_NETWORKS},
-    "thethingsnetwork": TTN,
-    "thethingsstack": TTN,
+    name: each.name for each in NETWORKS.values() for name in (each.name, *each.other_names)
 }
 _NAME_SEPARATORS = re.compile(r"[\s_.-]+")
 # Between the digits of an id, and before them.
@@ -42,7 +39,7 @@ def normalize_network(name: str) -> str:
 
 def normalize_original_id(network: str, original_id: str) -> str:
     """An id as the network writes it; on a network that is not supported it is any text."""
-    if network in LORAWAN_NETWORKS:
+    if get_network(network).has_lorawan_ids:
         return _normalize_eui(network, original_id)
     if network == VENDOR:
         digits = _strip(original_id)

@@ -10,16 +10,12 @@ from msgspec import Struct
 
 from longwire.clock import SECOND, Moment
 from longwire.model import SequenceCounter, ServiceEvent
-from longwire.networks.base import CHIRPSTACK, LORIOT, THINGPARK, TTN, VENDOR
 from longwire.records import SEQUENCE_GAP
 
 SEQUENCE_RECOVERED = "sequenceRecovered"
 DEVICE_SILENT = "deviceSilent"
 DEVICE_BACK = "deviceBack"
 
-# The vendor's network numbers messages with 12 bits. LoRaWAN frame counters have 32 bits; networks
-# report all of them, though only 16 go over the air.
-MODULI = {VENDOR: 1 << 12, **dict.fromkeys((CHIRPSTACK, TTN, LORIOT, THINGPARK), 1 << 32)}
 # MAX_FCNT_GAP of LoRaWAN; a larger jump means that the counter was reset.
 GAP_MAX = 16_384
 # So many gaps are tracked, to detect late messages that fill them.

@@ -12,9 +12,9 @@ import msgspec
 from msgspec import Meta
 
 from longwire import extras
-from longwire.delivery.matching.compiled_bound import POLYGON_TEXT_BYTES_MAX, CompiledBound
 from longwire.errors import OperatorError
 from longwire.notifications.polygons import PolygonArea, Rings, check_polygon
+from longwire.store.cache.compiled_bound import CompiledShare
 
 EARTH_RADIUS_M = 6_371_008.8
 RADIUS_M_MAX = 20_000_000
@@ -23,8 +23,6 @@ RINGS_MAX = 1_000
 ERRORS_MAX = 20
 BUILT_AT_ONCE_BYTES_MAX = 512
 US_PER_BYTE = 0.15  # estimated CPU time to build a polygon
-# Polygons of a process that are built, by the bytes of their texts.
-BUILT = CompiledBound(POLYGON_TEXT_BYTES_MAX)
 # Beyond this difference, the shorter arc between two longitudes is the other one.
 HALF_TURN = 180.0
 
@@ -90,14 +88,17 @@ def validate(geofence: Geofence) -> list[tuple[str, str]]:
     ]
 
 
-def open_fence(text: bytes, owner: str) -> Fence | None:
-    """The fence of a stored geofence of a group, or of null; a large one is built when needed."""
+def open_fence(text: bytes, share: CompiledShare) -> Fence | None:
+    """The fence of a stored geofence, or of null; a large one is built when needed.
+
+    `share` is what may be kept built for its group.
+    """
     if len(text) > BUILT_AT_ONCE_BYTES_MAX:
-        return StoredFence(text, owner)
+        return StoredFence(text, share)
     geofence = _GEOFENCE.decode(text)
     if geofence is None:
         return None
-    return StoredFence(text, owner) if geofence.radius is None else _build_fence(geofence)
+    return StoredFence(text, share) if geofence.radius is None else _build_fence(geofence)
 
 
 def _build_fence(geofence: Geofence) -> Fence:
@@ -156,9 +157,9 @@ class StoredFence:
     To build the largest takes some milliseconds, and a group may have hundreds.
     """
 
-    def __init__(self, text: bytes, owner: str) -> None:
+    def __init__(self, text: bytes, share: CompiledShare) -> None:
         self._text = text
-        self._owner = owner
+        self._share = share
         self._fence: Fence | None = None
         self._error: str | None = None
 
@@ -188,7 +189,7 @@ class StoredFence:
             self._error = "the geofence is not valid any more; save it again"
             raise UnusableFence(self._error) from None
         self._fence = fence
-        BUILT.add(self, len(self._text), self._owner)
+        self._share.add(self, len(self._text))
         return fence
 
 

@@ -34,6 +34,7 @@ from longwire.notifications.trigger_states import (
 )
 from longwire.notifications.types import catalogue
 from longwire.notifications.types.base import CONDITION_ROOTS, NotificationSender, Params
+from longwire.store.cache.compiled_bound import CompiledShare
 from longwire.store.database import Tx
 from longwire.store.notifications import notifications as store
 
@@ -207,9 +208,10 @@ def _get_rule(tx: Tx, notification: Notification) -> Rule:
 def compile_rule(tx: Tx, notification: Notification) -> Rule:
     channel = notification.channel
     params, geofence = _open_params(tx, channel)
+    share = tx.caches.expressions.share(channel.group_id)
     when: StoredExpression | None = None
     if params.when:
-        when = StoredExpression(params.when, channel.group_id, is_filter=True)
+        when = StoredExpression(params.when, share, is_filter=True)
         when.fails_at_times = channel.filter_failed > 0
     return Rule(
         number=channel.number,
@@ -223,24 +225,23 @@ def compile_rule(tx: Tx, notification: Notification) -> Rule:
         if notification.schedule
         else None,
         throttle=params.throttle * SECOND,
-        fence=open_fence(geofence, channel.group_id),
-        texts=Texts(
-            replace_old_state(params.subject), replace_old_state(params.body), channel.group_id
-        ),
+        fence=open_fence(geofence, tx.caches.polygons.share(channel.group_id)),
+        texts=Texts(replace_old_state(params.subject), replace_old_state(params.body), share),
         type=catalogue.TYPES[channel.type],
         params=params,
         kept_bytes=len(geofence),
         condition=build_condition(params) if notification.reason == MEASUREMENT else None,
-        met_by=_store_condition(params.condition, notification),
-        clear_by=_store_condition(params.resolve, notification),
+        met_by=_store_condition(params.condition, notification, share),
+        clear_by=_store_condition(params.resolve, notification, share),
     )
 
 
-def _store_condition(source: str | None, notification: Notification) -> StoredExpression | None:
+def _store_condition(
+    source: str | None, notification: Notification, share: CompiledShare
+) -> StoredExpression | None:
     if source is None or notification.reason != MEASUREMENT:
         return None
-    owner = notification.group_id
-    return StoredExpression(source, owner, is_filter=True, roots=CONDITION_ROOTS)
+    return StoredExpression(source, share, is_filter=True, roots=CONDITION_ROOTS)
 
 
 def build_condition(params: Params) -> AlarmCondition | None:

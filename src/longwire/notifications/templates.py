@@ -16,6 +16,7 @@ from longwire.delivery.cel.expressions import EvaluationError, Expression
 from longwire.delivery.cel.lexer import TOKEN, InvalidExpression
 from longwire.delivery.cel.stored import StoredExpression
 from longwire.delivery.connectors.formats import to_json_value
+from longwire.store.cache.compiled_bound import CompiledShare
 
 SUBJECT_TEMPLATE_CHARACTERS_MAX = 1_000
 BODY_TEMPLATE_CHARACTERS_MAX = 8_000
@@ -86,9 +87,11 @@ class Texts:
     Defaults where no template is given. Templates are compiled when they are needed.
     """
 
-    def __init__(self, subject: str | None, body: str | None, owner: str | None = None) -> None:
+    def __init__(
+        self, subject: str | None, body: str | None, share: CompiledShare | None = None
+    ) -> None:
         self._sources = subject, body
-        self._owner = owner
+        self._share = share
         self._parsed: tuple[Template | None, Template | None] | None = None
         self.error: str | None = None  # of a template that is not valid any more
 
@@ -111,7 +114,7 @@ class Texts:
         if source is None:
             return None
         try:
-            return Template(source, partial(StoredExpression, owner=self._owner))
+            return Template(source, partial(StoredExpression, share=self._share))
         except InvalidTemplate as error:  # by the rules of today
             self.error = str(error)
             return None

@@ -32,8 +32,6 @@ from longwire.api.delivery import (
     secret_rotations,
     silences,
 )
-from longwire.api.delivery import reports as report_operations
-from longwire.api.delivery.report_content import read_content as read_report
 from longwire.api.description import api_info
 from longwire.api.fleet import (
     configurations,
@@ -75,6 +73,8 @@ from longwire.api.records import (
     shares,
     traces,
 )
+from longwire.api.reports import reports as report_operations
+from longwire.api.reports.report_content import read_content as read_report
 from longwire.api.service import ServiceEndpoints
 from longwire.api.services import Services
 from longwire.archive.reader import ArchiveReader
@@ -82,8 +82,6 @@ from longwire.deferred_matching import DeferredMatching
 from longwire.delivery.destinations.mqtt_connection import SubscriberOptions
 from longwire.errors import LongwireError, Unavailable
 from longwire.fleet import measurement_plans
-from longwire.fleet.codec_guard import CodecGuard
-from longwire.fleet.computing import Computing
 from longwire.fleet.share_uses import ShareUses
 from longwire.fleet.summaries import SummaryWork
 from longwire.identity import groups as group_rules
@@ -109,7 +107,7 @@ from longwire.process.app_config import (
     build_request_rate_limiter,
     build_service_limits,
     build_share_services,
-    get_codec_budget,
+    open_computing,
 )
 from longwire.process.delivery_process import (
     DeliveryStack,
@@ -225,7 +223,7 @@ class App:
             stack.engine.wake,
             measurement_plans.get_named,
         )
-        self.computing = _build_computing(settings)
+        self.computing = open_computing(settings, database)
         self._live_hub = self._build_live_hub()
         self._job_runner = self._build_job_runner(tracer)
         count_unknown = prometheus.count_unknown_device_messages
@@ -561,11 +559,6 @@ class App:
         if self._otel is not None:
             tasks.append(build_otel_task(self._otel, self._collect_metrics))
         return tasks
-
-
-def _build_computing(settings: Settings) -> Computing:
-    ms_per_s, burst_ms = get_codec_budget(settings)
-    return Computing(CodecGuard(ms_per_s=ms_per_s, burst_ms=burst_ms))
 
 
 def _build_storage_quota(settings: Settings) -> StorageQuota:

@@ -7,9 +7,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from longwire.api.services import ShareServices, SignInGuards
+from longwire.decoders.catalogue import Decoders
 from longwire.delivery.destinations import catalogue as destinations
 from longwire.delivery.mail import email_addresses
 from longwire.delivery.mail.smtp import MailConfig
+from longwire.fleet.computing import Computing, build_computing
 from longwire.fleet.network_apis import NetworkApi, NetworkApis
 from longwire.fleet.share_uses import ShareUses
 from longwire.group_limits import SUMMARY, ServiceLimits
@@ -23,7 +25,8 @@ from longwire.identity.passkeys import find_relying_party
 from longwire.identity.sessions import SessionRules
 from longwire.inbound.mqtt_listener import ALL_OUTCOMES
 from longwire.model import SignInMethod
-from longwire.networks.base import CHIRPSTACK, LORIOT, NETWORKS, THINGPARK, VENDOR
+from longwire.networks.base import CHIRPSTACK, LORIOT, THINGPARK, VENDOR
+from longwire.networks.catalogue import CALLBACK_NETWORKS
 from longwire.notifications.types import catalogue as notification_types
 from longwire.notifications.types.base import SendingConfig
 from longwire.process import startup
@@ -52,13 +55,13 @@ SHARED_CHARTS_AT_ONCE = 2  # of an owner, beside those of people who are signed 
 def build_metric_labels(settings: Settings) -> MetricLabels:
     return MetricLabels(
         attempt_types=list_attempt_types(),
-        networks=NETWORKS,
+        networks=CALLBACK_NETWORKS,
         mqtt_outcomes=ALL_OUTCOMES if settings.mqtt_url else (),
     )
 
 
 def list_attempt_types() -> Collection[str]:
-    return sorted({*destinations.TYPES, *notification_types.TYPES, *NETWORKS})
+    return sorted({*destinations.TYPES, *notification_types.TYPES, *CALLBACK_NETWORKS})
 
 
 def build_sending_config(settings: Settings) -> SendingConfig:
@@ -186,10 +189,12 @@ def build_share_services(
     )
 
 
-def get_codec_budget(settings: Settings) -> tuple[int, int]:
-    """CPU time of codecs for a group: milliseconds per second, and at once."""
+def open_computing(settings: Settings, database: Database) -> Computing:
+    """The decoders of a process, which transactions find as well, and budgets for codecs."""
+    decoders = Decoders()
+    database.context.caches.adopt(decoders)
     per_s = settings.codec_ms_per_group_per_s
-    return per_s, round(per_s * settings.fixed.codec_burst_s)
+    return build_computing(decoders, per_s, round(per_s * settings.fixed.codec_burst_s))
 
 
 def build_service_limits(settings: Settings) -> ServiceLimits:

@@ -123,7 +123,7 @@ class DeliveryStack:
         )
         database.context.forward_changes = self.change_forwarder.forward
         apis = build_network_apis(settings)
-        self.network_queues = NetworkQueues(apis)
+        self.network_queues = NetworkQueues(apis, self.egress)
         self.dispatch = _build_dispatch(
             self.sequencer, apis, lambda numbers: self.engine.wake_threadsafe(numbers)
         )

@@ -1,10 +1,9 @@
 """How much memory clients can make a process keep."""
 
-from longwire.delivery.matching import compiled_bound
 from longwire.inbound import unknown_devices
 from longwire.live.hub import BOX_BYTES_MAX
 from longwire.settings import Settings
-from longwire.store.cache import cache
+from longwire.store.cache import cache, compiled_bound
 from longwire.store.engines import sqlite
 from longwire.web import response_cache
 from longwire.web.http_protocol import CONNECTION_BUFFER_BYTES

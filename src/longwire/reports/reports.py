@@ -14,16 +14,17 @@ from longwire.errors import Conflict, FieldError, NotAllowed, NotAuthenticated, 
 from longwire.identity import access
 from longwire.model import SYSTEM, Actor, ChannelPurpose, Group, Page, PageRequest
 from longwire.notifications.schedules import check_timezone
+from longwire.object_versions import next_version
 from longwire.quotas import Quotas
 from longwire.reports.periods import ReportSchedule
 from longwire.reports.recipients import TYPES, ReportParams, get_params_type, list_disallowed
 from longwire.store import locks
 from longwire.store.database import Tx
+from longwire.store.file_parts import PART_BYTES_MAX
 from longwire.store.identity import credentials
 from longwire.store.identity import groups as store_groups
 from longwire.store.reports import reports as store
 from longwire.store.reports.reports import ReportRun, ScheduledReport
-from longwire.versions import next_version
 
 # What whoever creates a report needs, besides the permission to do so, each time it runs.
 PERMISSIONS: Mapping[str, str] = {
@@ -271,7 +272,7 @@ def open_file(tx: Tx, secret: str) -> ReportFile:
         require_reader(tx, report)
     except (NotAllowed, NotAuthenticated, NotFound) as error:
         raise NotAuthenticated("The link is invalid or has expired.") from error
-    return ReportFile(report, run, -(-run.byte_count // store.CHUNK_BYTES_MAX))
+    return ReportFile(report, run, -(-run.byte_count // PART_BYTES_MAX))
 
 
 def _sign(tx: Tx, run_id: str) -> str:

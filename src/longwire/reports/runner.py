@@ -36,6 +36,7 @@ from longwire.store import locks
 from longwire.store.database import Database, Tx
 from longwire.store.delivery import deliveries as store_deliveries
 from longwire.store.delivery.deliveries import NewDelivery
+from longwire.store.file_parts import split
 from longwire.store.reports import reports as store
 from longwire.store.reports.reports import FILE_KEPT_FOR, Following, ReportRun, ScheduledReport
 from longwire.work.stepper import DoneStep, Stepper
@@ -222,10 +223,10 @@ class ReportRunner:
         if built.chart is not None:
             chart = built.chart
             await self._database.write(
-                lambda tx: store.insert_chunk(tx, run.id, store.CHART, chart)
+                lambda tx: store.FILES.insert(tx, run.id, store.CHART, chart)
             )
-        for number, part in store.split(built.content):
-            insert = partial(store.insert_chunk, run_id=run.id, number=number, content=part)
+        for number, part in split(built.content):
+            insert = partial(store.FILES.insert, owner=run.id, number=number, content=part)
             await self._database.write(insert)
 
     def _finish(

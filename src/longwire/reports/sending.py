@@ -126,12 +126,12 @@ class ReportHandler:
             return found
         if found is None:
             return FILE_GONE
-        chart = await self._database.read(lambda tx: store.read_chunk(tx, run_id, store.CHART))
+        chart = await self._database.read(lambda tx: store.FILES.read(tx, run_id, store.CHART))
         if found.run.byte_count > ATTACHED_BYTES_MAX:
             return replace(found, chart=chart)
         parts: list[bytes] = []
         while sum(map(len, parts)) < found.run.byte_count:
-            read = partial(store.read_chunk, run_id=run_id, number=len(parts))
+            read = partial(store.FILES.read, owner=run_id, number=len(parts))
             part = await self._database.read(read)
             if part is None:
                 return FILE_GONE

@@ -17,7 +17,9 @@ from longwire.delivery.http.proxies import parse_proxy
 from longwire.delivery.mail import email_addresses
 from longwire.identity import external_identities
 from longwire.notifications import webpush
-from longwire.settings import (
+from longwire.settings.declaration import FILE_SUFFIX, PREFIX, SettingsError
+from longwire.settings.fixed_limits import FixedLimits
+from longwire.settings.settings import (
     NOT_SETTINGS,
     STANDBY,
     Networks,
@@ -25,8 +27,6 @@ from longwire.settings import (
     describe_settings,
     setting_fields,
 )
-from longwire.settings.declaration import FILE_SUFFIX, PREFIX, SettingsError
-from longwire.settings.fixed_limits import FixedLimits
 from longwire.web import origins
 from longwire.web.body_budget import OWNER_SHARE
 from longwire.web.validation import to_plain_words

@@ -61,6 +61,11 @@ class _Table(Generic[V]):
             name: parse for name in names if (parse := _find_parser(hints[name], table.c[name]))
         }
 
+    @property
+    def column_names(self) -> list[str]:
+        """Those of its fields, and those that are derived from them."""
+        return [*self._names, *self._derived]
+
     def sql(self, alias: str | None = None) -> str:
         """The columns as a statement selects them."""
         return ", ".join(f"{alias}.{name}" if alias else name for name in self._names)

@@ -11,13 +11,15 @@ number of a device carries it as well, in its lowest bits, so the same holds for
 
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from longwire.store.database import Tx
+from longwire.store.database import Tx, Work
 from longwire.store.schema import SLOT_BY
 from longwire.store.statement import Statement
+
+T = TypeVar("T")
 
 SLOT = "slot"  # the column
 
@@ -103,3 +105,9 @@ def change_in_slots(tx: Tx, statement: Statement[Any], values: Mapping[str, Any]
         if changed < most:
             changed += len(tx.fetch(statement, **values, slot=slot, most=most - changed))
     return changed
+
+
+def run_in_slot(slot: int, work: Work[T], tx: Tx) -> T:
+    """Have a transaction count in a slot, and claim and settle there."""
+    tx.slot = slot
+    return work(tx)

@@ -227,6 +227,26 @@ def _encode_for_postgres(values: Collection[Any]) -> Any:
     return listed
 
 
+def build_limited_delete(
+    table: str, key: str, *, within: str = "true", where: str = "true", order: str | None = None
+) -> Statement[tuple[Any, ...]]:
+    """Delete at most `:most` rows. The key is one within a condition, or a key of the table."""
+    return Statement(
+        f"""
+delete from {table}
+where {within}
+    and ({key}) in (
+        select {key}
+        from {table}
+        where {within}
+            and {where}
+        {f"order by {order}" if order else ""}
+        limit :most
+    )
+"""
+    )
+
+
 # --- the pieces that every statement may have ---
 
 

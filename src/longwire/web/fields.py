@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 from longwire.clock import SECOND, Moment
 from longwire.dates import format_date, parse_date
 from longwire.errors import invalid_field
-from longwire.versions import REMOVED, NewText
+from longwire.object_versions import REMOVED, NewText
 
 
 class Query(msgspec.Struct, kw_only=True, rename="camel"):
@@ -143,16 +143,15 @@ def parse_removable(given: Clearable[str]) -> NewText:
     return REMOVED if given is None else given
 
 
+PageLimit = Annotated[
+    Annotated[int, Meta(ge=1, description="The maximum number of items per page.")],
+    limited_by("page_items_max", unit="items"),
+]
+PageToken = Annotated[str, Meta(description="The nextToken of the previous page.")]
+
+
 class Paged(Query):
     """The parameters of every paginated list."""
 
-    limit: (
-        Annotated[
-            Annotated[int, Meta(ge=1, description="The maximum number of items per page.")],
-            limited_by("page_items_max", unit="items"),
-        ]
-        | None
-    ) = None
-    next_token: Annotated[str, Meta(description="The nextToken of the previous page.")] | None = (
-        None
-    )
+    limit: PageLimit | None = None
+    next_token: PageToken | None = None

@@ -3732,6 +3732,9 @@ class JobConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
 class JobFilter(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Which devices of the group, as in `GET /devices`; an empty object for all of them."""
 
+    subgroups: bool | None = None
+    """Of the groups below as well."""
+
     q: str | None = None
     """A part of the name, of the original id or of a tag, or the begin of the id;
     case-insensitive. First come devices with this id or original id, then those whose name or
@@ -3739,7 +3742,7 @@ class JobFilter(Input, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     type: str | None = None
-    """Of this device type."""
+    """The device type."""
 
     network: str | None = None
     """Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are supported
@@ -3747,7 +3750,7 @@ class JobFilter(Input, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     tag: str | None = None
-    """With this tag."""
+    """A tag they have."""
 
     seen: Literal["day", "hour", "longer", "never", "silent", "week"] | None = None
     """Last seen within the last hour, day or week, longer ago, never; or silent by what its
@@ -3757,33 +3760,37 @@ class JobFilter(Input, frozen=True, kw_only=True, omit_defaults=True):
     battery_below: float | None = field(default=None, name="batteryBelow")
     """Less charge, in percent."""
 
-    subgroups: bool | None = None
-    """Of the groups below as well."""
-
 
 class JobFilterReply(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The filter of a job."""
 
-    q: str | None = None
-    """With this text."""
-
-    type: str | None = None
-    """Of this device type."""
-
-    network: str | None = None
-    """Of this network."""
-
-    tag: str | None = None
-    """With this tag."""
-
-    seen: str | None = None
-    """By when they were last seen."""
-
-    battery_below: float | None = field(default=None, name="batteryBelow")
-    """With less charge, in percent."""
-
     subgroups: bool | None = None
     """Of the groups below as well."""
+
+    q: str | None = None
+    """A part of the name, of the original id or of a tag, or the begin of the id;
+    case-insensitive. First come devices with this id or original id, then those whose name or
+    original id begins with it.
+    """
+
+    type: str | None = None
+    """The device type."""
+
+    network: str | None = None
+    """Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are supported
+    networks, in any case.
+    """
+
+    tag: str | None = None
+    """A tag they have."""
+
+    seen: str | None = None
+    """Last seen within the last hour, day or week, longer ago, never; or silent by what its
+    configuration expects.
+    """
+
+    battery_below: float | None = field(default=None, name="batteryBelow")
+    """Less charge, in percent."""
 
 
 class JobInput(Input, frozen=True, kw_only=True, omit_defaults=True):
@@ -6252,6 +6259,12 @@ class SharedList(Model, frozen=True, kw_only=True, omit_defaults=True):
     descending: bool | None = None
     """With `order`: the largest value first."""
 
+    sort: str | None = None
+    """What to sort by."""
+
+    ascending: bool | None = None
+    """Whether the oldest or smallest come first."""
+
     q: str | None = None
     """A part of the name, of the original id or of a tag, or the begin of the id;
     case-insensitive. First come devices with this id or original id, then those whose name or
@@ -6276,12 +6289,6 @@ class SharedList(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     battery_below: float | None = field(default=None, name="batteryBelow")
     """Less charge, in percent."""
-
-    sort: str | None = None
-    """What to sort by."""
-
-    ascending: bool | None = None
-    """Whether the oldest or smallest come first."""
 
 
 class SharedMap(Model, frozen=True, kw_only=True, omit_defaults=True):

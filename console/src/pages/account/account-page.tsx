@@ -11,6 +11,7 @@ import { AuthenticatorApp, NameForm, PasswordForm } from "./credentials";
 import { Passkeys } from "./passkeys";
 import { Appearance } from "./appearance";
 import { Sessions } from "./sessions";
+import { t } from "~/messages/account";
 
 export function AccountPage() {
   const session = useQuery(sessionQuery);
@@ -18,9 +19,9 @@ export function AccountPage() {
   return (
     <>
       <PageHeader
-        title="Account"
+        title={t("Account")}
         below={session.data?.user.email ?? ""}
-        actions={<Button writes onClick={() => void signOut()}>Sign out</Button>}
+        actions={<Button writes onClick={() => void signOut()}>{t("SignOut")}</Button>}
       />
       <QueryView query={session}>
         {(found) => {
@@ -33,8 +34,7 @@ export function AccountPage() {
             <div className="account card-columns">
               {found.issuedBy && (
                 <p className="account-note" role="note">
-                  Somebody else was shown the link of this session, so ways to sign in cannot be changed with it. Whoever runs the service prints a link of your own with{" "}
-                  <code>longwire console link --email {found.user.email}</code>.
+                  {t.rich("SomebodyElseWasShownLinkOf", { code: <code>longwire console link --email {found.user.email}</code> })}
                 </p>
               )}
               <div>

@@ -5,20 +5,21 @@ import { queryClient } from "~/api/queries";
 import { Card } from "~/ui/page";
 import { QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
+import { t } from "~/messages/account";
 
 const KEY = ["sign-in-changes"];
 export const refreshChanges = () => queryClient.invalidateQueries({ queryKey: KEY });
 
 const WORDS: Readonly<Record<Schemas["SignInChange"], string>> = {
-  "password.set": "Password set",
-  "totp.enable": "Authenticator app turned on",
-  "totp.disable": "Authenticator app turned off",
-  "passkey.create": "Passkey added",
-  "passkey.update": "Passkey renamed",
-  "passkey.delete": "Passkey deleted",
-  "signInLink.create": "Sign-in link shown",
-  "user.bind": "Bound to the identity provider",
-  "user.resetSignIn": "All ways to sign in deleted by the operator",
+  "password.set": t("PasswordSet"),
+  "totp.enable": t("AuthenticatorAppTurnedOn"),
+  "totp.disable": t("AuthenticatorAppTurnedOff"),
+  "passkey.create": t("PasskeyAdded"),
+  "passkey.update": t("PasskeyRenamed"),
+  "passkey.delete": t("PasskeyDeleted"),
+  "signInLink.create": t("SignInLinkShown"),
+  "user.bind": t("BoundToIdentityProvider"),
+  "user.resetSignIn": t("AllWaysToSignInDeleted"),
 };
 
 export function SignInChanges() {
@@ -27,11 +28,11 @@ export function SignInChanges() {
     queryFn: ({ signal }) => read(api.GET("/user/signInChanges", { signal })),
   });
   return (
-    <Card title="Changes of how you sign in" note="last 90 days">
+    <Card title={t("ChangesOfHowYouSignIn")} note={t("last90Days")}>
       <QueryView query={query} skeletonRows={2}>
         {({ items }) =>
           items.length === 0 ? (
-            <p className="ink-2">None.</p>
+            <p className="ink-2">{t("None")}</p>
           ) : (
             <ul className="account-list">
               {items.map((item) => (
@@ -39,8 +40,8 @@ export function SignInChanges() {
                   <div>
                     <strong>{WORDS[item.change] ?? item.change}</strong> {item.name}
                     <div className="ink-2">
-                      <TimeText at={item.timestamp} precision="minute" /> from {item.address}
-                      {item.byOther && ", by somebody else"}
+                      {t.rich("timeFromAddress", { time: <TimeText at={item.timestamp} precision="minute" />, address: item.address })}
+                      {item.byOther && t("bySomebodyElse")}
                     </div>
                   </div>
                 </li>

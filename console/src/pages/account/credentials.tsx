@@ -11,6 +11,7 @@ import { useSubmission } from "~/ui/submit";
 import { showToast } from "~/ui/toast";
 import { wordsForError } from "~/pages/sign-in/failures";
 import { refreshChanges } from "./changes";
+import { t } from "~/messages/account";
 
 const refreshSession = () => Promise.all([queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey }), refreshChanges()]);
 
@@ -20,12 +21,12 @@ export function NameForm({ user }: { user: Schemas["User"] }) {
   const save = async () => {
     await read(api.PUT("/user", { body: { name } }));
     await refreshSession();
-    showToast("Your name is changed.");
+    showToast(t("YourNameIsChanged"));
   };
   return (
-    <Card title="Name">
-      <Form submission={submission} onSubmit={save} submit="Save" look="normal">
-        <TextField label="Display name" value={name} error={submission.errorOf("name")} onChange={(event) => setName(event.target.value)} />
+    <Card title={t("Name")}>
+      <Form submission={submission} onSubmit={save} submit={t("Save")} look="normal">
+        <TextField label={t("DisplayName")} value={name} error={submission.errorOf("name")} onChange={(event) => setName(event.target.value)} />
       </Form>
     </Card>
   );
@@ -52,14 +53,14 @@ export function PasswordForm({ session }: { session: Schemas["SessionInfo"] }) {
     setFresh("");
     setAsksForOld(false);
     await refreshSession();
-    showToast("The password is set. Your other sessions have ended.");
+    showToast(t("passwordIsSetYourOtherSessions"));
   };
   return (
-    <Card title="Password" note={session.hasPassword ? "set" : "none yet"}>
-      <Form submission={submission} onSubmit={save} submit="Set the password" look="normal">
+    <Card title={t("Password")} note={session.hasPassword ? "set" : t("noneYet")}>
+      <Form submission={submission} onSubmit={save} submit={t("SetPassword")} look="normal">
         <input type="email" autoComplete="username" hidden readOnly value={session.user.email ?? ""} />
         {asksForOld && (
-          <TextField label="Present password" type="password" autoComplete="current-password" required value={old} onChange={(event) => setOld(event.target.value)} />
+          <TextField label={t("PresentPassword")} type="password" autoComplete="current-password" required value={old} onChange={(event) => setOld(event.target.value)} />
         )}
         <NewPasswordField value={fresh} error={submission.errorOf("new")} onChange={setFresh} />
       </Form>
@@ -85,25 +86,25 @@ export function AuthenticatorApp({ hasTotp }: { hasTotp: boolean }) {
   };
   const asksForCode = hasTotp || secret !== null;
   return (
-    <Card title="Authenticator app" note={hasTotp ? "on" : "off"}>
-      <Form submission={submission} onSubmit={send} submit={hasTotp ? "Turn off" : secret ? "Confirm" : "Turn on"} look="normal">
+    <Card title={t("AuthenticatorApp")} note={hasTotp ? "on" : "off"}>
+      <Form submission={submission} onSubmit={send} submit={hasTotp ? t("TurnOff") : secret ? t("Confirm") : t("TurnOn")} look="normal">
         <p className="ink-2">
-          {hasTotp ? "Your password and links by mail need a code as well." : "With it, your password alone signs nobody in."}
+          {hasTotp ? t("YourPasswordAndLinksByMail") : t("WithItYourPasswordAloneSigns")}
         </p>
         {secret && (
           <p>
-            Enter this secret in your app, then type the code that it shows: <code>{secret.secret}</code> <CopyButton text={secret.secret} /> <a href={secret.uri}>Open in an app</a>
+            {t.rich("EnterThisSecretInYourApp", { code: <code>{secret.secret}</code>, copyButton: <CopyButton text={secret.secret} />, link: <a href={secret.uri}>{t("OpenInApp")}</a> })}
           </p>
         )}
         {recovery.length > 0 && (
           <div role="status">
-            <p>Keep these recovery codes. Each replaces a code of your app, once.</p>
+            <p>{t("KeepTheseRecoveryCodesEachReplaces")}</p>
             <pre>{recovery.join("\n")}</pre>
-            <CopyButton text={recovery.join("\n")} label="Copy the codes" />
+            <CopyButton text={recovery.join("\n")} label={t("CopyCodes")} />
           </div>
         )}
         {asksForCode && (
-          <TextField label="Code" autoComplete="one-time-code" maxLength={32} required value={code} onChange={(event) => setCode(event.target.value)} />
+          <TextField label={t("Code")} autoComplete="one-time-code" maxLength={32} required value={code} onChange={(event) => setCode(event.target.value)} />
         )}
       </Form>
     </Card>

@@ -12,6 +12,7 @@ import { hold } from "~/ui/toast";
 import { wordsForError } from "~/pages/sign-in/failures";
 import { registerPasskey } from "~/pages/sign-in/passkey";
 import { refreshChanges } from "./changes";
+import { t } from "~/messages/account";
 
 const KEY = ["passkeys"];
 const refresh = () => Promise.all([queryClient.invalidateQueries({ queryKey: KEY }), refreshChanges()]);
@@ -30,12 +31,12 @@ function Rename({ passkey, onClose }: { passkey: Schemas["PasskeyItem"]; onClose
     }
   };
   return (
-    <Dialog title="Rename the passkey" onClose={onClose}>
+    <Dialog title={t("RenamePasskey")} onClose={onClose}>
       <form className="form" onSubmit={(event) => void submit(event)}>
-        <TextField label="Name of the passkey" maxLength={64} required value={name} error={error ?? undefined} onChange={(event) => setName(event.target.value)} />
+        <TextField label={t("NameOfPasskey")} maxLength={64} required value={name} error={error ?? undefined} onChange={(event) => setName(event.target.value)} />
         <div className="form-actions">
           <Button type="submit" look="primary">
-            Save
+            {t("Save")}
           </Button>
         </div>
       </form>
@@ -61,7 +62,7 @@ export function Passkeys() {
     const show = () => setHidden((known) => new Set([...known].filter((id) => id !== passkey.passkeyId)));
     setHidden((known) => new Set(known).add(passkey.passkeyId));
     hold(
-      `Deleting the passkey ${passkey.name}; its sessions end with it.`,
+      t("DeletingPasskeyNameItsSessionsEnd", { name: passkey.name }),
       async () => {
         await read(api.DELETE("/user/passkey", { params: { query: { passkeyId: passkey.passkeyId } } }));
         await refresh();
@@ -70,12 +71,12 @@ export function Passkeys() {
     );
   };
   return (
-    <Card title="Passkeys">
+    <Card title={t("Passkeys")}>
       <QueryView query={query} skeletonRows={2}>
         {({ items }) => {
           const shown = items.filter((each) => !hidden.has(each.passkeyId));
           return shown.length === 0 ? (
-            <p className="ink-2">None. With one, you sign in by fingerprint, face or PIN, without a password.</p>
+            <p className="ink-2">{t("NoneWithOneYouSignIn")}</p>
           ) : (
             <ul className="account-list">
               {shown.map((passkey) => (
@@ -86,15 +87,15 @@ export function Passkeys() {
                       {passkey.isSynced && "synced, "}
                       {passkey.seenAt ? (
                         <>
-                          last used <TimeText at={passkey.seenAt} precision="minute" />
+                          {t.rich("lastUsedTime", { time: <TimeText at={passkey.seenAt} precision="minute" /> })}
                         </>
                       ) : (
-                        "not used yet"
+                        t("notUsedYet")
                       )}
                     </div>
                   </div>
-                  <Button writes onClick={() => setRenamed(passkey)}>Rename</Button>
-                  <Button writes onClick={() => remove(passkey)}>Delete</Button>
+                  <Button writes onClick={() => setRenamed(passkey)}>{t("Rename")}</Button>
+                  <Button writes onClick={() => remove(passkey)}>{t("Delete")}</Button>
                 </li>
               ))}
             </ul>
@@ -102,9 +103,9 @@ export function Passkeys() {
         }}
       </QueryView>
       <form className="form" onSubmit={add}>
-        <TextField label="Name of this device" maxLength={64} required value={name} error={error ?? undefined} onChange={(event) => setName(event.target.value)} />
+        <TextField label={t("NameOfThisDevice")} maxLength={64} required value={name} error={error ?? undefined} onChange={(event) => setName(event.target.value)} />
         <div className="form-actions">
-          <Button writes type="submit">Add a passkey</Button>
+          <Button writes type="submit">{t("AddPasskey")}</Button>
         </div>
       </form>
       {renamed && <Rename passkey={renamed} onClose={() => setRenamed(null)} />}

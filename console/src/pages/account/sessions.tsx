@@ -9,6 +9,7 @@ import { TimeText } from "~/ui/time-text";
 import { showToast } from "~/ui/toast";
 import { wordsForError } from "~/pages/sign-in/failures";
 import { describeAgent } from "./agent";
+import { t } from "~/messages/account";
 
 const KEY = ["sessions"];
 const METHODS: Readonly<Record<string, string>> = {
@@ -16,13 +17,13 @@ const METHODS: Readonly<Record<string, string>> = {
   password: "password",
   oidc: "single sign-on",
   passkey: "passkey",
-  client: "client secret",
+  client: t("clientSecret"),
 };
 
 async function end(sessionId: string): Promise<void> {
   try {
     await read(api.DELETE("/session", { params: { query: { sessionId } } }));
-    showToast("That session has ended.");
+    showToast(t("ThatSessionHasEnded"));
   } catch (failure) {
     showToast(wordsForError(failure), { tone: "bad" });
   }
@@ -32,19 +33,19 @@ async function end(sessionId: string): Promise<void> {
 export function Sessions() {
   const query = useQuery({ queryKey: KEY, queryFn: ({ signal }) => read(api.GET("/sessions", { signal })) });
   return (
-    <Card title="Sessions" note="where you are signed in">
+    <Card title={t("Sessions")} note={t("whereYouAreSignedIn")}>
       <QueryView query={query} skeletonRows={2}>
         {({ items }) => (
           <ul className="account-list">
             {items.map((session) => (
               <li key={session.sessionId}>
                 <div>
-                  <strong title={session.userAgent}>{describeAgent(session.userAgent)}</strong> {session.isThis && <Pill tone="good">this browser</Pill>}
+                  <strong title={session.userAgent}>{describeAgent(session.userAgent)}</strong> {session.isThis && <Pill tone="good">{t("thisBrowser")}</Pill>}
                   <div className="ink-2">
-                    {session.address}, by {METHODS[session.method]}, last used <TimeText at={session.seenAt} precision="minute" />
+                    {t.rich("addressByValueLastUsedTime", { address: session.address, value: METHODS[session.method], time: <TimeText at={session.seenAt} precision="minute" /> })}
                   </div>
                 </div>
-                {!session.isThis && <Button writes onClick={() => void end(session.sessionId)}>End</Button>}
+                {!session.isThis && <Button writes onClick={() => void end(session.sessionId)}>{t("End")}</Button>}
               </li>
             ))}
           </ul>

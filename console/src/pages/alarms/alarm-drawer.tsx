@@ -9,6 +9,7 @@ import { Dialog } from "~/ui/dialog";
 import { nameOr } from "~/ui/name";
 import { Facts } from "~/ui/page";
 import { TimeText } from "~/ui/time-text";
+import { t } from "~/messages/alarms";
 
 export function AlarmDrawer({ alarm, find, mayRead, onSilence, onAcknowledge, onClose }: {
   alarm: Alarm;
@@ -31,13 +32,13 @@ export function AlarmDrawer({ alarm, find, mayRead, onSilence, onAcknowledge, on
         <>
           {deviceId && measurement && (
             <Link to="/d/$deviceId" params={{ deviceId }} search={({ from, to, tz }) => ({ from, to, tz, tab: "chart", measurement: [measurement] })} className="button button-normal">
-              Chart
+              {t("Chart")}
             </Link>
           )}
-          {onSilence && <Button onClick={onSilence}>Silence…</Button>}
+          {onSilence && <Button onClick={onSilence}>{t("Silence2")}</Button>}
           {onAcknowledge && (
             <Button look="primary" onClick={onAcknowledge}>
-              Acknowledge
+              {t("Acknowledge")}
             </Button>
           )}
         </>
@@ -45,46 +46,46 @@ export function AlarmDrawer({ alarm, find, mayRead, onSilence, onAcknowledge, on
     >
       <Facts
         rows={[
-          ["Severity", <SeverityPill key="severity" severity={alarm.severity} />],
-          [alarm.connectorId ? "Connector" : "Device", <AlarmSubject key="subject" alarm={alarm} />],
-          ["Raised", <TimeText key="raised" at={alarm.raisedAt} withAgo />],
-          ...(worst ? [["Worst value since", worst] as const] : []),
+          [t("Severity"), <SeverityPill key="severity" severity={alarm.severity} />],
+          [alarm.connectorId ? t("Connector") : t("Device"), <AlarmSubject key="subject" alarm={alarm} />],
+          [t("Raised"), <TimeText key="raised" at={alarm.raisedAt} withAgo />],
+          ...(worst ? [[t("WorstValueSince"), worst] as const] : []),
           [
-            "Acknowledged",
+            t("Acknowledged"),
             alarm.acknowledgedAt ? (
               <>
-                <TimeText at={alarm.acknowledgedAt} withAgo /> by {nameOf(alarm.acknowledgedBy ?? "")}
+                {t.rich("timeByNameOf", { time: <TimeText at={alarm.acknowledgedAt} withAgo />, nameOf: nameOf(alarm.acknowledgedBy ?? "") })}
               </>
             ) : isOpen(alarm) ? (
-              "by nobody yet"
+              t("byNobodyYet")
             ) : (
-              "by nobody"
+              t("byNobody")
             ),
           ],
-          ...(alarm.comment ? [["Comment", <span key="comment" className="alarm-comment">{alarm.comment}</span>] as const] : []),
+          ...(alarm.comment ? [[t("Comment"), <span key="comment" className="alarm-comment">{alarm.comment}</span>] as const] : []),
           [
-            "Resolved",
+            t("Resolved"),
             alarm.resolvedAt ? (
               <>
-                <TimeText at={alarm.resolvedAt} withAgo />, after {lasted(alarm)}
+                {t.rich("timeAfterAlarm", { time: <TimeText at={alarm.resolvedAt} withAgo />, alarm: lasted(alarm) })}
                 {alarm.resolution && `: ${alarm.resolution}`}
               </>
             ) : (
-              "not yet"
+              t("notYet")
             ),
           ],
-          ...(alarm.silenceId ? [["Silence", "has held alerts back"] as const] : []),
-          ["Last deliveries", <TimeText key="notified" at={alarm.notifiedAt} withAgo none="none were sent" />],
+          ...(alarm.silenceId ? [[t("Silence"), t("hasHeldAlertsBack")] as const] : []),
+          [t("LastDeliveries"), <TimeText key="notified" at={alarm.notifiedAt} withAgo none={t("noneWereSent")} />],
           [
-            "Notification",
+            t("Notification"),
             <Link key="notification" to="/g/$groupId/notifications/$notificationId" params={{ groupId, notificationId }}>
               {nameOr(alarm.notificationName, notificationId)}
             </Link>,
           ],
-          ["Id", <IdText key="id" id={alarm.id} />],
+          [t("Id"), <IdText key="id" id={alarm.id} />],
         ]}
       />
-      {alarm.isNotificationDisabled && <p className="ink-2">Its notification is disabled: it is not watched, so it will not resolve.</p>}
+      {alarm.isNotificationDisabled && <p className="ink-2">{t("ItsNotificationIsDisabledItIs")}</p>}
     </Dialog>
   );
 }

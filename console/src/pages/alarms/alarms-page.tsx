@@ -28,6 +28,7 @@ import { TimeText } from "~/ui/time-text";
 import { AlarmDrawer } from "./alarm-drawer";
 import { Silences } from "./silences";
 import type { AlarmTab, AlarmsSearch } from "./search";
+import { t } from "~/messages/alarms";
 import "./alarms.css";
 
 const route = getRouteApi("/frame/g/$groupId/alarms");
@@ -37,16 +38,16 @@ type Set = (change: Partial<AlarmsSearch>) => void;
 function Filters({ groupId, search, set }: { groupId: string; search: AlarmsSearch; set: Set }) {
   return (
     <div className="filters">
-      <select className="input" aria-label="Severity" value={search.severity ?? ""} onChange={(event) => set({ severity: (event.target.value || undefined) as Severity | undefined })}>
-        <option value="">Any severity</option>
+      <select className="input" aria-label={t("Severity")} value={search.severity ?? ""} onChange={(event) => set({ severity: (event.target.value || undefined) as Severity | undefined })}>
+        <option value="">{t("AnySeverity")}</option>
         {SEVERITIES.map((each) => (
           <option key={each} value={each}>
             {each}
           </option>
         ))}
       </select>
-      <select className="input" aria-label="Reason" value={search.reason ?? ""} onChange={(event) => set({ reason: event.target.value || undefined })}>
-        <option value="">Any reason</option>
+      <select className="input" aria-label={t("Reason")} value={search.reason ?? ""} onChange={(event) => set({ reason: event.target.value || undefined })}>
+        <option value="">{t("AnyReason")}</option>
         {Object.entries(ALARM_REASONS).map(([reason, words]) => (
           <option key={reason} value={reason}>
             {words}
@@ -61,17 +62,17 @@ function Filters({ groupId, search, set }: { groupId: string; search: AlarmsSear
 function useChips(groupId: string, search: AlarmsSearch, set: Set): Chip[] {
   const [deviceName] = useDeviceNames(groupId, search.device ? [search.device] : []);
   const given: (Chip | undefined | "")[] = [
-    search.severity && { label: `severity ${search.severity}`, onRemove: () => set({ severity: undefined }) },
+    search.severity && { label: t("severitySeverity", { severity: search.severity }), onRemove: () => set({ severity: undefined }) },
     search.reason && { label: ALARM_REASONS[search.reason] ?? search.reason, onRemove: () => set({ reason: undefined }) },
-    search.device && { label: `device ${deviceName ?? search.device}`, onRemove: () => set({ device: undefined }) },
+    search.device && { label: t("deviceDeviceName", { deviceName: deviceName ?? search.device }), onRemove: () => set({ device: undefined }) },
   ];
   return given.filter((each): each is Chip => typeof each === "object");
 }
 
 // Who cares about it, or how long it lasted.
 function StateCell({ alarm, nameOf, action }: { alarm: Alarm; nameOf: (id: string) => string; action: ReactNode }) {
-  if (alarm.state === "raised") return action || <span className="ink-2">by nobody yet</span>;
-  const [first, second] = isOpen(alarm) ? [`acknowledged by ${nameOf(alarm.acknowledgedBy ?? "")}`, alarm.comment] : [`resolved after ${lasted(alarm)}`, alarm.resolution ?? alarm.comment];
+  if (alarm.state === "raised") return action || <span className="ink-2">{t("byNobodyYet")}</span>;
+  const [first, second] = isOpen(alarm) ? [t("acknowledgedByNameOf", { nameOf: nameOf(alarm.acknowledgedBy ?? "") }), alarm.comment] : [t("resolvedAfterAlarm", { alarm: lasted(alarm) }), alarm.resolution ?? alarm.comment];
   return (
     <div className="alarm-lines">
       <span title={first}>{first}</span>
@@ -95,10 +96,10 @@ interface ColumnContext {
 
 function columnsOf({ find, mayRead, nameOf, hasGroups, isHistory, actionOf }: ColumnContext): Column<Alarm>[] {
   return [
-    { id: "severity", head: "Severity", width: "96px", card: "line", cell: (alarm) => <SeverityPill severity={alarm.severity} /> },
+    { id: "severity", head: t("Severity"), width: "96px", card: "line", cell: (alarm) => <SeverityPill severity={alarm.severity} /> },
     {
       id: "subject",
-      head: "Device",
+      head: t("Device"),
       width: "minmax(110px, 1fr)",
       card: "title",
       cell: (alarm) => (
@@ -116,7 +117,7 @@ function columnsOf({ find, mayRead, nameOf, hasGroups, isHistory, actionOf }: Co
     },
     {
       id: "what",
-      head: "Alarm",
+      head: t("Alarm"),
       width: "minmax(240px, 3fr)",
       card: "wide",
       cell: (alarm) => (
@@ -126,15 +127,15 @@ function columnsOf({ find, mayRead, nameOf, hasGroups, isHistory, actionOf }: Co
           </span>
           <span className="ink-2" title={alarm.notificationName}>
             {alarm.notificationName}
-            {alarm.isNotificationDisabled && " (disabled: it is not watched, so it will not resolve)"}
+            {alarm.isNotificationDisabled && ` ${t("disabledItIsNotWatchedSo")}`}
           </span>
         </div>
       ),
     },
-    { id: "worst", head: "Worst", width: "88px", align: "end", card: "line", cell: (alarm) => <WorstText words={worstWords(alarm, find)} /> },
+    { id: "worst", head: t("Worst"), width: "88px", align: "end", card: "line", cell: (alarm) => <WorstText words={worstWords(alarm, find)} /> },
     {
       id: "since",
-      head: "Since",
+      head: t("Since"),
       width: "136px",
       card: "line",
       cell: (alarm) => (
@@ -143,14 +144,14 @@ function columnsOf({ find, mayRead, nameOf, hasGroups, isHistory, actionOf }: Co
         </div>
       ),
     },
-    { id: "state", head: isHistory ? "State" : "Acknowledged", width: "minmax(150px, 1.4fr)", card: "line", cell: (alarm) => <StateCell alarm={alarm} nameOf={nameOf} action={actionOf(alarm)} /> },
+    { id: "state", head: isHistory ? t("State") : t("Acknowledged"), width: "minmax(150px, 1.4fr)", card: "line", cell: (alarm) => <StateCell alarm={alarm} nameOf={nameOf} action={actionOf(alarm)} /> },
   ];
 }
 
 function WorstText({ words }: { words: string }) {
   return words ? (
     <span>
-      <span className="if-card">worst </span>
+      <span className="if-card">{t("worst")}{" "}</span>
       {words}
     </span>
   ) : (
@@ -192,8 +193,8 @@ function AlarmList({ groupId, tab, search, set }: { groupId: string; tab: AlarmT
     const chosen = selected.length > 0 ? selected : focused && mayBeAcknowledged(focused) ? [focused] : [];
     setAcknowledged(chosen);
   };
-  useShortcuts(mayAcknowledge && tab === "open" ? [{ key: "a", label: "Acknowledge the selected alarms, or that of this row", run: acknowledgeFocused }] : []);
-  const acknowledgeWords = selected.length === 1 ? "Acknowledge the selected alarm" : `Acknowledge ${selected.length.toLocaleString("en")} alarms`;
+  useShortcuts(mayAcknowledge && tab === "open" ? [{ key: "a", label: t("AcknowledgeSelectedAlarmsOrThatOf"), run: acknowledgeFocused }] : []);
+  const acknowledgeWords = t("AcknowledgeCountAlarms", { count: selected.length });
   usePageActions(selected.length > 0 ? [{ id: "acknowledge-alarms", label: acknowledgeWords, run: () => setAcknowledged(selected) }] : []);
   const columns = columnsOf({
     find,
@@ -203,8 +204,8 @@ function AlarmList({ groupId, tab, search, set }: { groupId: string; tab: AlarmT
     hasGroups: alarms.some((each) => each.groupId !== groupId),
     actionOf: (alarm) =>
       mayBeAcknowledged(alarm) && (
-        <Button writes onClick={() => setAcknowledged([alarm])} aria-label={`Acknowledge ${alarm.deviceName ?? alarm.connectorName ?? ""}: ${alarmWords(alarm, find, mayRead)}`}>
-          Acknowledge
+        <Button writes onClick={() => setAcknowledged([alarm])} aria-label={t("AcknowledgeDeviceNameAlarm", { deviceName: alarm.deviceName ?? alarm.connectorName ?? "", alarm: alarmWords(alarm, find, mayRead) })}>
+          {t("Acknowledge")}
         </Button>
       ),
   });
@@ -212,12 +213,12 @@ function AlarmList({ groupId, tab, search, set }: { groupId: string; tab: AlarmT
   return (
     <>
       <Filters groupId={groupId} search={search} set={set} />
-      <QueryView query={query} operation="GET /group/alarms" groupId={groupId} noun="group">
+      <QueryView query={query} operation="GET /group/alarms" groupId={groupId} noun={t("group")}>
         {() => {
           if (alarms.length > 0)
             return (
               <Table
-                label="Alarms"
+                label={t("Alarms")}
                 rows={alarms}
                 columns={columns}
                 rowKey={(alarm) => alarm.id}
@@ -234,8 +235,8 @@ function AlarmList({ groupId, tab, search, set }: { groupId: string; tab: AlarmT
             <Empty
               text={
                 tab === "open"
-                  ? "No alarm is open. Alarms are raised by the notifications of this group."
-                  : `No alarm was raised in this range (${rangeLabel(range, zone)}).`
+                  ? t("NoAlarmIsOpenAlarmsAre")
+                  : t("NoAlarmWasRaisedInThis", { range: rangeLabel(range, zone) })
               }
               curl={`curl -H "Authorization: Bearer $TOKEN" \\
   "${SERVICE_URL}/group/alarms?groupId=${groupId}&subgroups=true&state=all"`}
@@ -244,12 +245,12 @@ function AlarmList({ groupId, tab, search, set }: { groupId: string; tab: AlarmT
         }}
       </QueryView>
       {selected.length > 0 && (
-        <div className="selection-bar" role="region" aria-label="Selected alarms">
-          <span>{selected.length} selected</span>
+        <div className="selection-bar" role="region" aria-label={t("SelectedAlarms")}>
+          <span>{t("countSelected", { count: selected.length })}</span>
           <Button look="primary" onClick={() => setAcknowledged(selected)}>
-            Acknowledge
+            {t("Acknowledge")}
           </Button>
-          <Button onClick={selection.clear}>Clear</Button>
+          <Button onClick={selection.clear}>{t("Clear")}</Button>
         </div>
       )}
       {opened && (
@@ -280,9 +281,9 @@ function AlarmList({ groupId, tab, search, set }: { groupId: string; tab: AlarmT
 }
 
 const TABS = [
-  { id: "open", label: "Open" },
-  { id: "history", label: "History" },
-  { id: "silences", label: "Silences" },
+  { id: "open", label: t("Open") },
+  { id: "history", label: t("History") },
+  { id: "silences", label: t("Silences") },
 ] as const;
 
 function Alarms() {
@@ -294,11 +295,11 @@ function Alarms() {
   const tab = search.tab ?? "open";
   const mayCreate = useMay(groupId, "POST /alarm/silence");
   const [isSilencing, setSilencing] = useState(false);
-  usePageActions(mayCreate ? [{ id: "silence", label: "Silence alarms", run: () => setSilencing(true) }] : []);
+  usePageActions(mayCreate ? [{ id: "silence", label: t("SilenceAlarms"), run: () => setSilencing(true) }] : []);
   return (
     <>
-      <PageHeader title="Alarms" above={group.data?.name} actions={mayCreate && <Button onClick={() => setSilencing(true)}>Silence…</Button>} />
-      <Tabs label="Which alarms" tabs={TABS} current={tab} onChoose={(next) => set({ tab: next === "open" ? undefined : next, alarm: undefined })}>
+      <PageHeader title={t("Alarms")} above={group.data?.name} actions={mayCreate && <Button onClick={() => setSilencing(true)}>{t("Silence2")}</Button>} />
+      <Tabs label={t("WhichAlarms")} tabs={TABS} current={tab} onChoose={(next) => set({ tab: next === "open" ? undefined : next, alarm: undefined })}>
         {tab === "silences" ? (
           <Silences groupId={groupId} subgroups={!search.own} onCreate={mayCreate ? () => setSilencing(true) : undefined} />
         ) : (
@@ -313,7 +314,7 @@ function Alarms() {
 export function AlarmsPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /group/alarms" title="Alarms" what="alarms">
+    <Guarded groupId={groupId} operation="GET /group/alarms" title={t("Alarms")} what="alarms">
       <Alarms />
     </Guarded>
   );

@@ -12,6 +12,8 @@ import { Pill, type Tone } from "~/ui/pill";
 import { Empty, QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
 import { showToast } from "~/ui/toast";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/alarms";
 
 type Silence = Schemas["Silence"];
 
@@ -20,13 +22,13 @@ const TONES: Readonly<Record<string, Tone>> = { active: "warn", pending: "idle",
 
 function About({ silence }: { silence: Silence }) {
   const names = useDeviceNames(silence.groupId, silence.deviceIds ?? []);
-  const parts = [names.join(", "), silence.types?.join(", "), silence.tags && `tagged ${silence.tags.join(", ")}`, silence.severity && `${silence.severity} alone`].filter(Boolean);
+  const parts = [names.join(", "), silence.types?.join(", "), silence.tags && t("taggedValue", { value: silence.tags.join(", ") }), silence.severity && t("severityAlone", { severity: silence.severity })].filter(Boolean);
   return (
     <>
-      {parts.length > 0 ? parts.join(" · ") : "all alarms"}
+      {parts.length > 0 ? parts.join(" · ") : t("allAlarms")}
       <div className="ink-2">
         <GroupName groupId={silence.groupId} />
-        {silence.subgroups && " and below"}
+        {silence.subgroups && ` ${t("andBelow")}`}
       </div>
     </>
   );
@@ -36,7 +38,7 @@ function Row({ silence, nameOf, mayEnd }: { silence: Silence; nameOf: (id: strin
   const end = useMutation({
     mutationFn: () => read(api.DELETE("/alarm/silence", { params: { query: { groupId: silence.groupId, silenceId: silence.id } } })),
     onSuccess: async () => {
-      showToast("Ended. What is still open is sent within a minute.");
+      showToast(t("EndedWhatIsStillOpenIs"));
       await refreshAlarms();
     },
     onError: (error) => void showToast(error.message, { tone: "bad" }),
@@ -46,23 +48,23 @@ function Row({ silence, nameOf, mayEnd }: { silence: Silence; nameOf: (id: strin
       <td>
         <About silence={silence} />
       </td>
-      <td data-label="State">
+      <td data-label={t("State")}>
         <Pill tone={TONES[silence.state] ?? "idle"}>{silence.state}</Pill>
       </td>
-      <td data-label="Until">
+      <td data-label={t("Until")}>
         <TimeText at={silence.until} withAgo precision="minute" />
       </td>
-      <td data-label="Reason">
+      <td data-label={t("Reason")}>
         {silence.reason}
         <div className="ink-2">{nameOf(silence.createdBy)}</div>
       </td>
-      <td data-label="Held back" className="number">
-        {silence.heldBack.toLocaleString("en")} {silence.heldBack === 1 ? "alarm" : "alarms"}
+      <td data-label={t("HeldBack")} className="number">
+        {silence.heldBack.toLocaleString(LOCALE)} {t("alarms", { count: silence.heldBack })}
       </td>
       <td className="row-actions">
         {mayEnd && silence.state !== "expired" && (
-          <Button writes disabled={end.isPending} onClick={() => end.mutate()} aria-label={`End the silence: ${silence.reason}`}>
-            End
+          <Button writes disabled={end.isPending} onClick={() => end.mutate()} aria-label={t("EndSilenceReason", { reason: silence.reason })}>
+            {t("End")}
           </Button>
         )}
       </td>
@@ -79,27 +81,27 @@ export function Silences({ groupId, subgroups, onCreate }: { groupId: string; su
     refetchInterval: 15_000,
   });
   return (
-    <QueryView query={query} operation="GET /group/silences" groupId={groupId} noun="group">
+    <QueryView query={query} operation="GET /group/silences" groupId={groupId} noun={t("group")}>
       {(silences) =>
         silences.length === 0 ? (
           <Empty
-            text="Nothing is silenced. During maintenance a silence holds alerts back, while alarms are still recorded."
-            action={onCreate && <Button onClick={onCreate}>Silence this group</Button>}
+            text={t("NothingIsSilencedDuringMaintenanceSilence")}
+            action={onCreate && <Button onClick={onCreate}>{t("SilenceThisGroup")}</Button>}
             curl={`curl -H "Authorization: Bearer $TOKEN" \\
   "${SERVICE_URL}/group/silences?groupId=${groupId}&subgroups=true"`}
           />
         ) : (
           <div className="card">
-            <table className="plain stacked" aria-label="Silences">
+            <table className="plain stacked" aria-label={t("Silences")}>
               <thead>
                 <tr>
-                  <th>About</th>
-                  <th>State</th>
-                  <th>Until</th>
-                  <th>Reason</th>
-                  <th>Held back</th>
+                  <th>{t("About")}</th>
+                  <th>{t("State")}</th>
+                  <th>{t("Until")}</th>
+                  <th>{t("Reason")}</th>
+                  <th>{t("HeldBack")}</th>
                   <th>
-                    <span className="visually-hidden">Actions</span>
+                    <span className="visually-hidden">{t("Actions")}</span>
                   </th>
                 </tr>
               </thead>

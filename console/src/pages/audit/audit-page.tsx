@@ -24,6 +24,7 @@ import { ObjectLink } from "./object-link";
 import { auditQuery, periodOf } from "./queries";
 import { filterOf, type AuditSearch } from "./search";
 import type { AuditEntry } from "./undo";
+import { t } from "~/messages/audit";
 import "./audit.css";
 
 const route = getRouteApi("/frame/g/$groupId/audit");
@@ -49,25 +50,25 @@ function Filters({ search, set, entries }: { search: AuditSearch; set: Set; entr
   const actions = Object.keys(ACTIONS);
   if (search.action && !actions.includes(search.action)) actions.push(search.action);
   return (
-    <div className="filters" role="search" aria-label="Filter the audit log">
-      <select className="input" aria-label="Person" value={search.who ?? ""} onChange={(event) => set({ who: event.target.value || undefined })}>
-        <option value="">Anybody</option>
+    <div className="filters" role="search" aria-label={t("FilterAuditLog")}>
+      <select className="input" aria-label={t("Person")} value={search.who ?? ""} onChange={(event) => set({ who: event.target.value || undefined })}>
+        <option value="">{t("Anybody")}</option>
         {peopleOf(entries, search.who).map(([id, name]) => (
           <option key={id} value={id}>
             {name}
           </option>
         ))}
       </select>
-      <select className="input" aria-label="Action" value={search.action ?? ""} onChange={(event) => set({ action: event.target.value || undefined })}>
-        <option value="">Any action</option>
+      <select className="input" aria-label={t("Action")} value={search.action ?? ""} onChange={(event) => set({ action: event.target.value || undefined })}>
+        <option value="">{t("AnyAction")}</option>
         {actions.map((each) => (
           <option key={each} value={each}>
             {each}
           </option>
         ))}
       </select>
-      <Typed className="audit-id" label="Id of an object" value={search.thing} onType={(thing) => set({ thing }, true)} />
-      <Typed className="audit-id" label="Request id" value={search.request} onType={(request) => set({ request }, true)} />
+      <Typed className="audit-id" label={t("IdOfObject")} value={search.thing} onType={(thing) => set({ thing }, true)} />
+      <Typed className="audit-id" label={t("RequestId")} value={search.request} onType={(request) => set({ request }, true)} />
     </div>
   );
 }
@@ -75,10 +76,10 @@ function Filters({ search, set, entries }: { search: AuditSearch; set: Set; entr
 function chipsOf(search: AuditSearch, set: Set, entries: readonly AuditEntry[]): Chip[] {
   const who = entries.find((each) => each.actorId === search.who)?.actorName ?? search.who;
   const given: (Chip | undefined | "")[] = [
-    search.who && { label: `by ${who}`, onRemove: () => set({ who: undefined }) },
-    search.action && { label: `action ${search.action}`, onRemove: () => set({ action: undefined }) },
-    search.thing && { label: `thing ${search.thing}`, onRemove: () => set({ thing: undefined }) },
-    search.request && { label: `request ${search.request}`, onRemove: () => set({ request: undefined }) },
+    search.who && { label: t("byWho", { who }), onRemove: () => set({ who: undefined }) },
+    search.action && { label: t("actionAction", { action: search.action }), onRemove: () => set({ action: undefined }) },
+    search.thing && { label: t("thingThing", { thing: search.thing }), onRemove: () => set({ thing: undefined }) },
+    search.request && { label: t("requestRequest", { request: search.request }), onRemove: () => set({ request: undefined }) },
   ];
   return given.filter((each): each is Chip => typeof each === "object");
 }
@@ -87,11 +88,11 @@ function useColumns(): Column<AuditEntry>[] {
   const isOperator = useQuery(sessionQuery).data?.isOperator ?? false;
   return useMemo(() => {
     const columns: Column<AuditEntry>[] = [
-      { id: "time", head: "When", width: "152px", card: "line", cell: (entry) => <TimeText at={entry.timestamp} /> },
-      { id: "who", head: "Who", width: "minmax(110px, 1fr)", card: "line", cell: (entry) => <span title={entry.actorId}>{entry.actorName ?? (entry.actorKind === "system" ? "the service" : entry.actorId)}</span> },
+      { id: "time", head: t("When"), width: "152px", card: "line", cell: (entry) => <TimeText at={entry.timestamp} /> },
+      { id: "who", head: t("Who"), width: "minmax(110px, 1fr)", card: "line", cell: (entry) => <span title={entry.actorId}>{entry.actorName ?? (entry.actorKind === "system" ? t("service") : entry.actorId)}</span> },
       {
         id: "what",
-        head: "What",
+        head: t("What"),
         width: "minmax(200px, 2fr)",
         card: "title",
         cell: (entry) => (
@@ -100,9 +101,9 @@ function useColumns(): Column<AuditEntry>[] {
           </span>
         ),
       },
-      { id: "change", head: "Change", width: "minmax(140px, 2fr)", cell: (entry) => <span className="ink-2 audit-change" title={summaryOf(entry)}>{summaryOf(entry)}</span> },
+      { id: "change", head: t("Change"), width: "minmax(140px, 2fr)", cell: (entry) => <span className="ink-2 audit-change" title={summaryOf(entry)}>{summaryOf(entry)}</span> },
     ];
-    if (isOperator) columns.push({ id: "from", head: "From", width: "112px", cell: (entry) => <code>{entry.address ?? ""}</code> });
+    if (isOperator) columns.push({ id: "from", head: t("From"), width: "112px", cell: (entry) => <code>{entry.address ?? ""}</code> });
     return columns;
   }, [isOperator]);
 }
@@ -123,12 +124,12 @@ function Entries({ groupId, search, set }: { groupId: string; search: AuditSearc
   return (
     <>
       <Filters search={search} set={set} entries={entries} />
-      <QueryView query={query} operation="GET /group/audit" groupId={groupId} noun="group">
+      <QueryView query={query} operation="GET /group/audit" groupId={groupId} noun={t("group")}>
         {() => {
           if (entries.length > 0 || hasNextPage)
             return (
               <Table
-                label="Audit log"
+                label={t("AuditLog")}
                 rows={entries}
                 columns={columns}
                 rowKey={(entry) => entry.id}
@@ -140,7 +141,7 @@ function Entries({ groupId, search, set }: { groupId: string; search: AuditSearc
           if (chips.length > 0) return <NoMatch chips={chips} onClear={() => set({ who: undefined, thing: undefined, action: undefined, request: undefined })} />;
           return (
             <Empty
-              text={`Nobody changed anything in this range (${rangeLabel(range, zone)}).`}
+              text={t("NobodyChangedAnythingInThisRange", { range: rangeLabel(range, zone) })}
               curl={`curl -H "Authorization: Bearer $TOKEN" \\
   "${SERVICE_URL}/group/audit?groupId=${groupId}"`}
             />
@@ -164,10 +165,10 @@ function AuditLog() {
   if (rights.isKnown && !mayCall(rights, "GET /group/audit"))
     return (
       <>
-        <PageHeader title="Audit log" above={above} />
+        <PageHeader title={t("AuditLog")} above={above} />
         <div className="state">
           <p>
-            You see {above ?? "this group"}, but not who changed what in it. <Why operation="GET /group/audit" groupId={groupId} />
+            {t.rich("YouSeeAboveButNotWho", { above: above ?? t("thisGroup"), why: <Why operation="GET /group/audit" groupId={groupId} /> })}
           </p>
         </div>
       </>
@@ -180,14 +181,14 @@ function AuditLog() {
   return (
     <>
       <PageHeader
-        title="Audit log"
+        title={t("AuditLog")}
         above={above}
         actions={
           <Menu
-            label="Export"
+            label={t("Export")}
             items={[
-              { label: "CSV: all that match", writes: false, onSelect: () => exportAs("csv") },
-              { label: "NDJSON: all that match", writes: false, onSelect: () => exportAs("ndjson") },
+              { label: t("CSVAllThatMatch"), writes: false, onSelect: () => exportAs("csv") },
+              { label: t("NDJSONAllThatMatch"), writes: false, onSelect: () => exportAs("ndjson") },
             ]}
           />
         }
@@ -200,7 +201,7 @@ function AuditLog() {
 export function AuditPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /group/audit" title="Audit log" what="audit log">
+    <Guarded groupId={groupId} operation="GET /group/audit" title={t("AuditLog")} what={t("auditLog")}>
       <AuditLog />
     </Guarded>
   );

@@ -2,6 +2,7 @@
 import { api, ApiProblem, read } from "~/api/client";
 import type { Fields } from "~/ui/diff-data";
 import { changedSince, CHANGED_SINCE, type Noun, type UndoPlan, type UndoStep } from "./undo";
+import { t } from "~/messages/audit";
 
 export interface Current {
   readonly fields: Fields;
@@ -9,7 +10,7 @@ export interface Current {
 }
 
 function gone(noun: string): ApiProblem {
-  return new ApiProblem({ status: 404, code: "not_found", detail: `The ${noun} is not there any more.` });
+  return new ApiProblem({ status: 404, code: "not_found", detail: t("nounIsNotThereAnyMore", { noun }) });
 }
 
 // Lists without an operation for one of them; they are short.
@@ -80,7 +81,7 @@ const LOADERS: Readonly<Record<Noun, (plan: UndoPlan) => Promise<Current>>> = {
       (nextToken) => read(api.GET("/group/appClients", { params: { query: { groupId, limit: 1_000, nextToken } } })),
       (each) => each.appClientId === id,
     );
-    if (!client) throw gone("app client");
+    if (!client) throw gone(t("appClient"));
     return { fields: { name: client.name }, updatedAt: client.updatedAt ?? null };
   },
 };

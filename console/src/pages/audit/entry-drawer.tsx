@@ -14,6 +14,7 @@ import { runUndo } from "./current";
 import { ObjectLink } from "./object-link";
 import type { AuditSearch } from "./search";
 import { isPlan, undoOf, type AuditEntry, type UndoPlan } from "./undo";
+import { t } from "~/messages/audit";
 
 // Whether everything that the undo needs is allowed here, so that no press ends in a refusal.
 function useMayUndo(plan: UndoPlan | null): boolean {
@@ -36,7 +37,7 @@ function useUndo(entry: AuditEntry, onDone: () => void) {
     mutationFn: (wanted: UndoPlan) => runUndo(wanted),
     onSuccess: () => {
       setDone(true);
-      showToast("Undone. That is a change of its own in the audit log.");
+      showToast(t("UndoneThatIsChangeOfIts"));
       void client.invalidateQueries();
       onDone();
     },
@@ -48,26 +49,26 @@ function useUndo(entry: AuditEntry, onDone: () => void) {
 export function UndoButton({ entry }: { entry: AuditEntry }) {
   const { answer, may, isDone, undo } = useUndo(entry, () => {});
   if (!isPlan(answer) || !may) return null;
-  const press = () => undo.mutate(answer, { onError: (error) => void showToast(`Not undone. ${error.message}`, { tone: "bad" }) });
+  const press = () => undo.mutate(answer, { onError: (error) => void showToast(t("NotUndoneMessage", { message: error.message }), { tone: "bad" }) });
   return (
-    <Button writes onClick={press} aria-label={`Undo: ${actionWords(entry.action)} ${entry.objectName ?? ""}`} disabledReason={isDone ? "It is undone" : undo.isPending ? "One moment" : undefined}>
-      Undo
+    <Button writes onClick={press} aria-label={t("UndoActionObjectName", { action: actionWords(entry.action), objectName: entry.objectName ?? "" })} disabledReason={isDone ? t("ItIsUndone") : undo.isPending ? t("OneMoment") : undefined}>
+      {t("Undo")}
     </Button>
   );
 }
 
 function Undo({ entry, onDone }: { entry: AuditEntry; onDone: () => void }) {
   const { answer, may, isDone, undo } = useUndo(entry, onDone);
-  if (!isPlan(answer)) return <p className="ink-2">No undo: {answer.reason}</p>;
-  if (!may) return <p className="ink-2">No undo: you may not make this change.</p>;
+  if (!isPlan(answer)) return <p className="ink-2">{t("NoUndoReason", { reason: answer.reason })}</p>;
+  if (!may) return <p className="ink-2">{t("NoUndoYouMayNotMake")}</p>;
   return (
     <>
-      <Button writes onClick={() => undo.mutate(answer)} disabledReason={isDone ? "It is undone" : undo.isPending ? "One moment" : undefined}>
-        Undo this change
+      <Button writes onClick={() => undo.mutate(answer)} disabledReason={isDone ? t("ItIsUndone") : undo.isPending ? t("OneMoment") : undefined}>
+        {t("UndoThisChange")}
       </Button>
       {undo.isError && (
         <p className="field-error" role="alert">
-          Not undone. {undo.error.message}
+          {t("NotUndoneMessage", { message: undo.error.message })}
         </p>
       )}
     </>
@@ -81,43 +82,43 @@ export function EntryDrawer({ entry, set, onClose }: { entry: AuditEntry; set: (
     <Dialog side title={`${name} ${actionWords(entry.action)}`} onClose={onClose} actions={<Undo key={entry.id} entry={entry} onDone={onClose} />}>
       <Facts
         rows={[
-          ["When", <TimeText key="at" at={entry.timestamp} precision="millisecond" withAgo />],
+          [t("When"), <TimeText key="at" at={entry.timestamp} precision="millisecond" withAgo />],
           [
-            "Who",
+            t("Who"),
             <span key="who">
               {name}{" "}
               <button type="button" className="link" onClick={() => set({ who: entry.actorId, entry: undefined })}>
-                Only theirs
+                {t("OnlyTheirs")}
               </button>
-              {entry.issuedBy && <div className="ink-2">or {entry.issuerName ?? entry.issuedBy}, who was shown the sign-in link of this session</div>}
+              {entry.issuedBy && <div className="ink-2">{t("orIssuerNameWhoWasShownSign", { issuerName: entry.issuerName ?? entry.issuedBy })}</div>}
             </span>,
           ],
           [
-            "What",
+            t("What"),
             <span key="what">
               <ObjectLink entry={entry} />{" "}
               <button type="button" className="link" onClick={() => set({ thing: entry.objectId, entry: undefined })}>
-                All changes of it
+                {t("AllChangesOfIt")}
               </button>
             </span>,
           ],
-          ["Action", <code key="action">{entry.action}</code>],
-          ...(entry.detail ? [["Detail", job ? <Link key="job" to="/g/$groupId/jobs/$jobId" params={{ groupId: entry.groupId, jobId: job }}>{job}</Link> : entry.detail] as const] : []),
-          ...(entry.address ? [["From", <code key="from">{entry.address}</code>] as const] : []),
+          [t("Action"), <code key="action">{entry.action}</code>],
+          ...(entry.detail ? [[t("Detail"), job ? <Link key="job" to="/g/$groupId/jobs/$jobId" params={{ groupId: entry.groupId, jobId: job }}>{job}</Link> : entry.detail] as const] : []),
+          ...(entry.address ? [[t("From"), <code key="from">{entry.address}</code>] as const] : []),
           [
-            "Request",
+            t("Request"),
             <span key="request">
               <IdText id={entry.requestId} />{" "}
               <button type="button" className="link" onClick={() => set({ request: entry.requestId, entry: undefined })}>
-                All of this request
+                {t("AllOfThisRequest")}
               </button>
             </span>,
           ],
         ]}
       />
       <section className="drawer-section">
-        <h3>Changes</h3>
-        {entry.before || entry.after ? <Diff before={entry.before} after={entry.after} omitted={entry.omittedFields} /> : <p className="ink-2">The audit log keeps no fields of this action.</p>}
+        <h3>{t("Changes")}</h3>
+        {entry.before || entry.after ? <Diff before={entry.before} after={entry.after} omitted={entry.omittedFields} /> : <p className="ink-2">{t("auditLogKeepsNoFieldsOf")}</p>}
       </section>
     </Dialog>
   );

@@ -7,6 +7,7 @@ import { Empty, ErrorState, Loading } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
 import { Diff } from "~/ui/diff";
 import { actionWords } from "./actions";
+import { t } from "~/messages/audit";
 import "./audit.css";
 
 function Entry({ entry }: { entry: Schemas["AuditEntry"] }) {
@@ -14,10 +15,10 @@ function Entry({ entry }: { entry: Schemas["AuditEntry"] }) {
   return (
     <li className="change">
       <p>
-        <TimeText at={entry.timestamp} withAgo /> <strong>{entry.actorName ?? entry.actorId}</strong> <span title={entry.action}>{words.endsWith(" of") ? `${words} it` : words}</span>
+        <TimeText at={entry.timestamp} withAgo /> <strong>{entry.actorName ?? entry.actorId}</strong> <span title={entry.action}>{words.endsWith(" of") ? t("wordsIt", { words }) : words}</span>
         {entry.detail && <span className="ink-2"> · {entry.detail}</span>}{" "}
         <Link to="/g/$groupId/audit" params={{ groupId: entry.groupId }} search={{ request: entry.requestId, entry: entry.id }}>
-          In the audit log
+          {t("InAuditLog")}
         </Link>
       </p>
       <Diff before={entry.before} after={entry.after} omitted={entry.omittedFields} />
@@ -49,12 +50,12 @@ export function ObjectChanges({ groupId, objectId, noun }: { groupId: string; ob
           ))}
         </ol>
       ) : (
-        !query.hasNextPage && <Empty text={`Nobody has changed this ${noun} as far back as the audit log goes.`} />
+        !query.hasNextPage && <Empty text={t("NobodyHasChangedThisNounAs", { noun })} />
       )}
       {query.hasNextPage && (
         <p>
-          <Button onClick={() => void query.fetchNextPage()} disabledReason={query.isFetchingNextPage ? "Looking" : undefined}>
-            Look further back
+          <Button onClick={() => void query.fetchNextPage()} disabledReason={query.isFetchingNextPage ? t("Looking") : undefined}>
+            {t("LookFurtherBack")}
           </Button>
         </p>
       )}

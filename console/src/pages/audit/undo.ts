@@ -4,6 +4,7 @@ import type { Schemas } from "~/api/client";
 import type { Operation } from "~/api/permissions";
 import { MASK } from "~/pages/connectors/schema-form";
 import { isSame, type Fields } from "~/ui/diff-data";
+import { t } from "~/messages/audit";
 
 export type AuditEntry = Schemas["AuditEntry"];
 export type Noun = "device" | "connector" | "notification" | "contactPoint" | "group" | "policy" | "limits" | "role" | "member" | "appClient" | "deviceType";
@@ -28,25 +29,25 @@ export interface NoUndo {
   readonly reason: string;
 }
 
-export const CHANGED_SINCE = "It was changed since.";
+export const CHANGED_SINCE = t("ItWasChangedSince");
 
 const NO_UNDO: Readonly<Record<string, string>> = {
-  "appClient.delete": "Its secret is gone. Create a new app client.",
-  "contactPoint.delete": "Its secrets are gone. Create a new contact point.",
-  "connector.delete": "Its secrets and queued deliveries are gone. Create a new connector.",
-  "connector.disable": "Its destination rejected deliveries permanently. Enable it on its own page when that is fixed.",
-  "device.delete": "The device is gone with its records, unless a job deleted it: then undo the job.",
-  "deviceType.delete": "Create it again: what it was is shown here, unless it was large.",
-  "group.delete": "The group is gone.",
-  "group.rotateToken": "The old token is gone.",
-  "job.create": "Undo it on the page of the job.",
-  "member.remove": "Invite the person again.",
-  "notification.delete": "Its secrets are gone. Create a new notification.",
-  "notification.disable": "Enable it on its own page when its destination is fixed.",
-  "report.delete": "Its schedule and its files are gone. Create a new report.",
-  "report.stop": "Enable it on its own page: from then on it is read with your permissions.",
-  "report.update": "Change it on its own page: from then on it is read with your permissions.",
-  "role.delete": "Nobody has the role any more. Create a new one.",
+  "appClient.delete": t("ItsSecretIsGoneCreateNew"),
+  "contactPoint.delete": t("ItsSecretsAreGoneCreateNew"),
+  "connector.delete": t("ItsSecretsAndQueuedDeliveriesAre"),
+  "connector.disable": t("ItsDestinationRejectedDeliveriesPermanentlyEnable"),
+  "device.delete": t("deviceIsGoneWithItsRecords"),
+  "deviceType.delete": t("CreateItAgainWhatItWas"),
+  "group.delete": t("groupIsGone"),
+  "group.rotateToken": t("oldTokenIsGone"),
+  "job.create": t("UndoItOnPageOfJob"),
+  "member.remove": t("InvitePersonAgain"),
+  "notification.delete": t("ItsSecretsAreGoneCreateNewNotification"),
+  "notification.disable": t("EnableItOnItsOwnPage"),
+  "report.delete": t("ItsScheduleAndItsFilesAre"),
+  "report.stop": t("EnableItOnItsOwnPageFromThenOn"),
+  "report.update": t("ChangeItOnItsOwnPage"),
+  "role.delete": t("NobodyHasRoleAnyMoreCreate"),
 };
 
 const CREATED = /\.(create|add|invite|restore|accept)$/;
@@ -115,8 +116,8 @@ function isOtherUrl(before: Fields, after: Fields): boolean {
 function reasonOf(entry: AuditEntry): string {
   const known = NO_UNDO[entry.action];
   if (known) return known;
-  if (CREATED.test(entry.action)) return "What was created can be deleted on its own page.";
-  return "This cannot be undone.";
+  if (CREATED.test(entry.action)) return t("WhatWasCreatedCanBeDeleted");
+  return t("ThisCannotBeUndone");
 }
 
 export function undoOf(entry: AuditEntry): UndoPlan | NoUndo {
@@ -130,13 +131,13 @@ export function undoOf(entry: AuditEntry): UndoPlan | NoUndo {
     };
   const build = BUILDERS[entry.action];
   if (!build) return { reason: reasonOf(entry) };
-  if (entry.omittedFields?.length) return { reason: `Not all of it is kept in the audit log: ${entry.omittedFields.join(", ")}.` };
+  if (entry.omittedFields?.length) return { reason: t("NotAllOfItIsKept", { value: entry.omittedFields.join(", ") }) };
   const before = entry.before as Fields | null | undefined;
   const after = entry.after as Fields | null | undefined;
-  if (!before || !after) return { reason: "It changed nothing that is kept." };
+  if (!before || !after) return { reason: t("ItChangedNothingThatIsKept") };
   const changed = Object.keys(after).filter((name) => !isSame(before[name], after[name]));
-  if (changed.length === 0) return { reason: "Only a secret was changed, and secrets are not kept." };
-  if (isOtherUrl(before, after)) return { reason: "The URL was changed, and of the one before only the host is kept." };
+  if (changed.length === 0) return { reason: t("OnlySecretWasChangedAndSecrets") };
+  if (isOtherUrl(before, after)) return { reason: t("URLWasChangedAndOfOne") };
   const built = build(entry, pick(before, changed), pick(after, changed));
   return { noun: built.noun, id: entry.objectId, groupId: entry.groupId, expected: pick(after, changed), steps: built.steps };
 }

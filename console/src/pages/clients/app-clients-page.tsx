@@ -24,11 +24,12 @@ import { useSubmission } from "~/ui/submit";
 import { TimeText, useNow } from "~/ui/time-text";
 import { hold } from "~/ui/toast";
 import { momentOf } from "~/time";
+import { t } from "~/messages/clients";
 
 type AppClient = Schemas["ListedAppClient"];
 const route = getRouteApi("/frame/g/$groupId/clients");
 const LIMIT = 200;
-const DEFAULT = "The default role of the group";
+const DEFAULT = t("defaultRoleOfGroup");
 type Role = Schemas["Role"];
 
 const refresh = () => queryClient.invalidateQueries({ queryKey: ["app-clients"] });
@@ -36,8 +37,8 @@ const refresh = () => queryClient.invalidateQueries({ queryKey: ["app-clients"] 
 function RoleSelect({ roles, value, error, onChoose }: { roles: readonly Role[]; value: string; error?: string | undefined; onChoose: (roleId: string) => void }) {
   return (
     <Select
-      label="Role"
-      hint="Only roles that hold no more than you do."
+      label={t("Role")}
+      hint={t("OnlyRolesThatHoldNoMore")}
       value={value}
       error={error}
       options={[["", DEFAULT], ...roles.map((role) => [role.id, role.name] as const)]}
@@ -70,12 +71,12 @@ function NewClient({
     onCreated(client);
   };
   return (
-    <Dialog title="New app client" onClose={onClose}>
-      <Form submission={submission} onSubmit={create} submit="Create">
-        <TextField label="Name" required autoFocus value={name} error={submission.errorOf("name")} onChange={(event) => setName(event.target.value)} />
-        <TextField label="Description" value={description} error={submission.errorOf("description")} onChange={(event) => setDescription(event.target.value)} />
+    <Dialog title={t("NewAppClient")} onClose={onClose}>
+      <Form submission={submission} onSubmit={create} submit={t("Create")}>
+        <TextField label={t("Name")} required autoFocus value={name} error={submission.errorOf("name")} onChange={(event) => setName(event.target.value)} />
+        <TextField label={t("Description")} value={description} error={submission.errorOf("description")} onChange={(event) => setDescription(event.target.value)} />
         <RoleSelect roles={roles} value={roleId} error={submission.errorOf("roleId")} onChoose={setRoleId} />
-        <TextField label="Expires" hint="Empty: never." type="date" value={expires} error={submission.errorOf("expiration")} onChange={(event) => setExpires(event.target.value)} />
+        <TextField label={t("Expires")} hint={t("EmptyNever")} type="date" value={expires} error={submission.errorOf("expiration")} onChange={(event) => setExpires(event.target.value)} />
       </Form>
     </Dialog>
   );
@@ -94,23 +95,23 @@ function Secret({ client, onClose }: { client: Schemas["GroupAppClient"]; onClos
   const text = JSON.stringify({ clientId: client.appClientId, clientSecret: client.secret }, null, 2);
   return (
     <Dialog
-      title={`The secret of ${client.name ?? "the app client"}`}
+      title={t("secretOfName", { name: client.name ?? t("appClient") })}
       onClose={onClose}
       actions={
         <>
-          <Button onClick={() => download(`${client.name ?? "app-client"}.json`, text)}>Download</Button>
+          <Button onClick={() => download(`${client.name ?? "app-client"}.json`, text)}>{t("Download")}</Button>
           <Button look="primary" writes={false} onClick={onClose}>
-            I have kept it
+            {t("IHaveKeptIt")}
           </Button>
         </>
       }
     >
-      <p>It is shown this once. Whoever has it can do what its role allows.</p>
+      <p>{t("ItIsShownThisOnceWhoever")}</p>
       <Facts
         rows={[
-          ["Client id", <IdText id={client.appClientId} />],
+          [t("ClientId"), <IdText id={client.appClientId} />],
           [
-            "Client secret",
+            t("ClientSecret"),
             <span>
               <code>{client.secret}</code> <CopyButton text={client.secret} />
             </span>,
@@ -130,9 +131,9 @@ function Rename({ client, onClose }: { client: AppClient; onClose: () => void })
     onClose();
   };
   return (
-    <Dialog title={`Rename ${client.name}`} onClose={onClose}>
-      <Form submission={submission} onSubmit={rename} submit="Save">
-        <TextField label="Name" required autoFocus value={name} error={submission.errorOf("newName")} onChange={(event) => setName(event.target.value)} />
+    <Dialog title={t("RenameName", { name: client.name })} onClose={onClose}>
+      <Form submission={submission} onSubmit={rename} submit={t("Save")}>
+        <TextField label={t("Name")} required autoFocus value={name} error={submission.errorOf("newName")} onChange={(event) => setName(event.target.value)} />
       </Form>
     </Dialog>
   );
@@ -148,8 +149,8 @@ function ChangeRole({ client, roles, onClose }: { client: AppClient; roles: read
     onClose();
   };
   return (
-    <Dialog title={`The role of ${client.name}`} onClose={onClose}>
-      <Form submission={submission} onSubmit={change} submit="Save">
+    <Dialog title={t("roleOfName", { name: client.name })} onClose={onClose}>
+      <Form submission={submission} onSubmit={change} submit={t("Save")}>
         <RoleSelect roles={roles} value={roleId} error={submission.errorOf("roleId")} onChoose={setRoleId} />
       </Form>
     </Dialog>
@@ -179,7 +180,7 @@ export function AppClientsPage() {
   const remove = (client: AppClient) => {
     setHidden((known) => new Set(known).add(client.appClientId));
     hold(
-      `Deleting ${client.name}; its tokens end with it.`,
+      t("DeletingNameItsTokensEndWith", { name: client.name }),
       async () => {
         // The parameter `name` carries the id of the group.
         await read(api.DELETE("/appClient", { params: { query: { name: client.groupId, appClientId: client.appClientId } } }));
@@ -190,19 +191,19 @@ export function AppClientsPage() {
   };
   const create = mayCall(rights, "POST /appClient") && (
     <Button look="primary" onClick={() => setCreating(true)}>
-      New app client
+      {t("NewAppClient")}
     </Button>
   );
-  usePageActions(mayCall(rights, "POST /appClient") ? [{ id: "new-client", label: "New app client", run: () => setCreating(true) }] : []);
+  usePageActions(mayCall(rights, "POST /appClient") ? [{ id: "new-client", label: t("NewAppClient"), run: () => setCreating(true) }] : []);
   const shown = clients.data?.pages.flatMap((page) => page.items).filter((each) => !hidden.has(each.appClientId)) ?? [];
   return (
     <>
-      <PageHeader title="App clients" below={`They act in ${group.data?.name ?? "this group"} and below, with a role of their own or its default role.`} actions={create} />
-      <QueryView query={clients} operation="GET /group/appClients" groupId={groupId} noun="group">
+      <PageHeader title={t("AppClients")} below={t("TheyActInNameAndBelow", { name: group.data?.name ?? t("thisGroup") })} actions={create} />
+      <QueryView query={clients} operation="GET /group/appClients" groupId={groupId} noun={t("group")}>
         {() =>
           shown.length === 0 ? (
             <Empty
-              text="An app client is a program with an id and a secret of its own, such as a dashboard or a gateway."
+              text={t("appClientIsProgramWithId")}
               action={create}
               curl={`curl -H "Authorization: Bearer $TOKEN" \\
   -H "Content-Type: application/json" \\
@@ -214,13 +215,13 @@ export function AppClientsPage() {
               <table className="plain stacked people">
                 <thead>
                   <tr>
-                    <th>Name</th>
-                    <th>Role</th>
-                    <th>Client id</th>
-                    <th>Expires</th>
-                    <th>Created</th>
+                    <th>{t("Name")}</th>
+                    <th>{t("Role")}</th>
+                    <th>{t("ClientId")}</th>
+                    <th>{t("Expires")}</th>
+                    <th>{t("Created")}</th>
                     <th>
-                      <span className="visually-hidden">Actions</span>
+                      <span className="visually-hidden">{t("Actions")}</span>
                     </th>
                   </tr>
                 </thead>
@@ -234,27 +235,27 @@ export function AppClientsPage() {
                           {client.description && <div className="ink-2">{client.description}</div>}
                           {client.groupId !== groupId && (
                             <div className="ink-2">
-                              of <GroupName groupId={client.groupId} />
+                              {t.rich("ofGroup", { group: <GroupName groupId={client.groupId} /> })}
                             </div>
                           )}
                         </td>
-                        <td data-label="Role">
-                          {client.roleId ? (roles.find((role) => role.id === client.roleId)?.name ?? client.roleId) : <span className="ink-2">default</span>}
+                        <td data-label={t("Role")}>
+                          {client.roleId ? (roles.find((role) => role.id === client.roleId)?.name ?? client.roleId) : <span className="ink-2">{t("default")}</span>}
                         </td>
-                        <td data-label="Client id">
+                        <td data-label={t("ClientId")}>
                           <IdText id={client.appClientId} />
                         </td>
-                        <td data-label="Expires">
-                          {expires !== null && expires < now ? <Pill tone="bad">expired</Pill> : <TimeText at={expires} precision="day" none="never" />}
+                        <td data-label={t("Expires")}>
+                          {expires !== null && expires < now ? <Pill tone="bad">{t("expired")}</Pill> : <TimeText at={expires} precision="day" none={t("never")} />}
                         </td>
-                        <td data-label="Created">
+                        <td data-label={t("Created")}>
                           <TimeText at={client.createdAt} precision="minute" />
                         </td>
                         <td className="row-actions">
                           <div className="form-actions">
-                            <Button writes onClick={() => setRenamed(client)}>Rename</Button>
-                            <Button writes onClick={() => setChanged(client)}>Change role</Button>
-                            <Button writes onClick={() => remove(client)}>Delete</Button>
+                            <Button writes onClick={() => setRenamed(client)}>{t("Rename")}</Button>
+                            <Button writes onClick={() => setChanged(client)}>{t("ChangeRole")}</Button>
+                            <Button writes onClick={() => remove(client)}>{t("Delete")}</Button>
                           </div>
                         </td>
                       </tr>
@@ -262,7 +263,7 @@ export function AppClientsPage() {
                   })}
                 </tbody>
               </table>
-              {clients.hasNextPage && <Button onClick={() => void clients.fetchNextPage()}>Show more</Button>}
+              {clients.hasNextPage && <Button onClick={() => void clients.fetchNextPage()}>{t("ShowMore")}</Button>}
             </div>
           )
         }

@@ -25,6 +25,7 @@ import { ReplaysTab } from "./replays";
 import type { ConnectorSearch, ConnectorTab } from "./search";
 import { StatusCard } from "./status-card";
 import { DISABLED_MEANS, useToggle } from "./toggle";
+import { t } from "~/messages/connectors";
 import "./connectors.css";
 
 const route = getRouteApi("/frame/g/$groupId/connectors/$connectorId");
@@ -39,36 +40,36 @@ function HeadActions({ connector, onEdit }: { connector: Connector; onEdit: () =
   const mayWrite = mayCall(rights, "PUT /connector");
   const remove = () => {
     const name = nameOr(connector.name, id);
-    hold(`${name} will be deleted, with its queue and its history.`, async () => {
+    hold(t("nameWillBeDeletedWithIts", { name }), async () => {
       await read(api.DELETE("/connector", { params: { query: { groupId, connectorId: id } } }));
       void client.invalidateQueries({ queryKey: ["connectors", groupId] });
     });
     void navigate({ to: "/g/$groupId/connectors", params: { groupId } });
   };
-  useShortcuts(mayWrite ? [{ key: "e", label: "Edit", run: onEdit }] : []);
+  useShortcuts(mayWrite ? [{ key: "e", label: t("Edit"), run: onEdit }] : []);
   return (
     <>
       {mayWrite && (
         <Button writes onClick={() => toggle.mutate(!isOn)} title={isOn ? DISABLED_MEANS : undefined}>
-          {isOn ? "Disable" : "Enable"}
+          {isOn ? t("Disable") : t("Enable")}
         </Button>
       )}
       {mayWrite && (
         <Button look="primary" onClick={onEdit}>
-          Edit
+          {t("Edit")}
         </Button>
       )}
-      {mayCall(rights, "DELETE /connector") && <Menu label={<span aria-label="More actions">⋯</span>} items={[{ label: "Delete", writes: true, look: "danger", onSelect: remove }]} />}
+      {mayCall(rights, "DELETE /connector") && <Menu label={<span aria-label={t("MoreActions")}>⋯</span>} items={[{ label: t("Delete"), writes: true, look: "danger", onSelect: remove }]} />}
     </>
   );
 }
 
 const TABS: readonly { id: ConnectorTab; label: string }[] = [
-  { id: "overview", label: "Overview" },
-  { id: "messages", label: "Deliveries" },
-  { id: "edit", label: "Edit" },
-  { id: "replays", label: "Replays" },
-  { id: "changes", label: "Changes" },
+  { id: "overview", label: t("Overview") },
+  { id: "messages", label: t("Deliveries") },
+  { id: "edit", label: t("Edit") },
+  { id: "replays", label: t("Replays") },
+  { id: "changes", label: t("Changes") },
 ];
 
 function spanFrom(search: ConnectorSearch): Span | null {
@@ -91,7 +92,7 @@ export function ConnectorPage() {
   const tabs = TABS.filter((each) => each.id !== "changes" || mayCall(rights, "GET /group/audit"));
   const maySeeMetrics = mayCall(rights, "GET /connector/metrics");
   return (
-    <QueryView query={query} operation="GET /connector" groupId={groupId} noun="connector">
+    <QueryView query={query} operation="GET /connector" groupId={groupId} noun={t("connector")}>
       {(connector) => {
         const name = nameOr(connector.name, connector.id);
         const facts = [connector.type, destinationOf(connector.type, parseParams(connector.params)), connector.format ?? "json", retrySentence(connector.retryPolicy), keepsSentence(connector.dataFailurePolicy?.storingDuration)];
@@ -103,14 +104,14 @@ export function ConnectorPage() {
                 <>
                   {group.data?.name} /{" "}
                   <Link to="/g/$groupId/connectors" params={{ groupId }}>
-                    Connectors
+                    {t("Connectors")}
                   </Link>
                 </>
               }
               state={<StatePill connector={connector} />}
               below={
                 <>
-                  <Scope connector={connector} groupName={group.data?.name ?? "this group"} />
+                  <Scope connector={connector} groupName={group.data?.name ?? t("thisGroup")} />
                   <span className="connector-facts">{facts.join(" · ")}</span>
                 </>
               }
@@ -119,7 +120,7 @@ export function ConnectorPage() {
             {rights.isPending ? (
               <Loading rows={6} />
             ) : (
-              <Tabs tabs={tabs} current={tab} onChoose={(id) => set({ tab: id === "overview" ? undefined : id })} label="About this connector">
+              <Tabs tabs={tabs} current={tab} onChoose={(id) => set({ tab: id === "overview" ? undefined : id })} label={t("AboutThisConnector")}>
                 {tab === "overview" && (
                   <div className="connector-overview">
                     <StatusCard connector={connector} />
@@ -139,7 +140,7 @@ export function ConnectorPage() {
                 )}
                 {tab === "edit" && <EditTab connector={connector} />}
                 {tab === "replays" && <ReplaysTab connector={connector} />}
-                {tab === "changes" && <ObjectChanges groupId={connector.groupId} objectId={connector.id} noun="connector" />}
+                {tab === "changes" && <ObjectChanges groupId={connector.groupId} objectId={connector.id} noun={t("connector")} />}
               </Tabs>
             )}
             {search.message && <MessageDrawer id={search.message} connectorName={() => name} onClose={() => set({ message: undefined })} />}

@@ -24,6 +24,7 @@ import { namedKinds } from "./kinds";
 import { parseParams, takesSubgroups } from "./params";
 import { NAMED_MAX, scopeSentence } from "./scope";
 import { DISABLED_MEANS, Switch, useToggle } from "./toggle";
+import { t } from "~/messages/connectors";
 import "./connectors.css";
 
 const route = getRouteApi("/frame/g/$groupId/connectors");
@@ -56,7 +57,7 @@ function DaySparkline({ connector }: { connector: Connector }) {
   const { data } = useDay(connector);
   if (!data) return <span className="ink-3">–</span>;
   const totals = totalsOf(data.hours);
-  const label = `Last 24 hours: ${totals.succeeded.toLocaleString("en")} delivered, ${totals.failed.toLocaleString("en")} failed`;
+  const label = t("Last24HoursSucceededDeliveredFailed", { succeeded: totals.succeeded, failed: totals.failed });
   return <Sparkline points={data.hours.map((each) => ({ ok: each.succeeded ?? 0, failed: each.failed ?? 0 }))} label={label} />;
 }
 
@@ -112,8 +113,8 @@ function RowSwitch({ connector }: { connector: Connector }) {
   return (
     <Switch
       isOn={isOn}
-      label={`Forward through ${nameOr(connector.name, connector.id)}`}
-      title={isOn ? `Disable. ${DISABLED_MEANS}` : "Enable. A replay fetches what arrived meanwhile."}
+      label={t("ForwardThroughName", { name: nameOr(connector.name, connector.id) })}
+      title={isOn ? t("DisableDISABLEDMEANS", { DISABLED_MEANS }) : t("EnableReplayFetchesWhatArrivedMeanwhile")}
       onChange={(enabled) => toggle.mutate(enabled)}
     />
   );
@@ -126,7 +127,7 @@ function useColumns(groupId: string, groupName: string, hasGroups: boolean): Col
     const columns: Column<Connector>[] = [
       {
         id: "name",
-        head: "Name",
+        head: t("Name"),
         width: "minmax(140px, 1.2fr)",
         card: "title",
         cell: (row) => (
@@ -138,16 +139,16 @@ function useColumns(groupId: string, groupName: string, hasGroups: boolean): Col
           </>
         ),
       },
-      { id: "scope", head: "Filter", width: "minmax(160px, 1.8fr)", card: "wide", cell: (row) => <Scope connector={row} groupName={row.groupId === groupId ? groupName : "its group"} /> },
+      { id: "scope", head: t("Filter"), width: "minmax(160px, 1.8fr)", card: "wide", cell: (row) => <Scope connector={row} groupName={row.groupId === groupId ? groupName : t("itsGroup")} /> },
       { id: "day", head: "24 h", width: "104px", cell: (row) => <DaySparkline connector={row} /> },
-      { id: "delivered", head: "Delivered", width: "72px", align: "end", card: "line", cell: (row) => <Delivered connector={row} /> },
+      { id: "delivered", head: t("Delivered"), width: "72px", align: "end", card: "line", cell: (row) => <Delivered connector={row} /> },
       { id: "p95", head: "p95", width: "60px", align: "end", cell: (row) => <P95 connector={row} /> },
-      { id: "waiting", head: "Waiting", width: "60px", align: "end", cell: (row) => <Waiting connector={row} /> },
-      { id: "dead", head: "Dead letters", width: "92px", align: "end", cell: (row) => <DeadLetters connector={row} /> },
-      { id: "state", head: "State", width: "172px", card: "line", cell: (row) => <StatePill connector={row} /> },
+      { id: "waiting", head: t("Waiting"), width: "60px", align: "end", cell: (row) => <Waiting connector={row} /> },
+      { id: "dead", head: t("DeadLetters"), width: "92px", align: "end", cell: (row) => <DeadLetters connector={row} /> },
+      { id: "state", head: t("State"), width: "172px", card: "line", cell: (row) => <StatePill connector={row} /> },
     ];
-    if (hasGroups) columns.splice(1, 0, { id: "group", head: "Group", width: "minmax(80px, 0.7fr)", card: "line", cell: (row) => <GroupName groupId={row.groupId} /> });
-    if (mayWrite) columns.push({ id: "switch", head: "On", width: "44px", card: "line", cell: (row) => <RowSwitch connector={row} /> });
+    if (hasGroups) columns.splice(1, 0, { id: "group", head: t("Group"), width: "minmax(80px, 0.7fr)", card: "line", cell: (row) => <GroupName groupId={row.groupId} /> });
+    if (mayWrite) columns.push({ id: "switch", head: t("On"), width: "44px", card: "line", cell: (row) => <RowSwitch connector={row} /> });
     return columns;
   }, [groupId, groupName, mayWrite, hasGroups]);
 }
@@ -161,34 +162,34 @@ export function ConnectorsPage() {
   const { withBelow } = useScope();
   const query = useQuery(connectorsQuery(groupId, withBelow));
   const hasGroups = query.data?.some((each) => each.groupId !== groupId) ?? false;
-  const columns = useColumns(groupId, group.data?.name ?? "this group", hasGroups);
+  const columns = useColumns(groupId, group.data?.name ?? t("thisGroup"), hasGroups);
   const mayCreate = mayCall(rights, "POST /connector");
   const setQ = (text: string) => void navigate({ to: ".", search: (before: object) => ({ ...before, q: text || undefined }), replace: true } as never);
   const create = () => void navigate({ to: "/g/$groupId/connectors/new", params: { groupId } });
-  useShortcuts(mayCreate ? [{ key: "n", label: "New connector", run: create }] : []);
+  useShortcuts(mayCreate ? [{ key: "n", label: t("NewConnector"), run: create }] : []);
   return (
     <>
       <PageHeader
-        title="Connectors"
+        title={t("Connectors")}
         above={group.data?.name}
         actions={
           rights.isKnown &&
           (mayCreate ? (
             <Button look="primary" onClick={create}>
-              New connector
+              {t("NewConnector")}
             </Button>
           ) : (
-            <Locked label="New connector" operation="POST /connector" groupId={groupId} />
+            <Locked label={t("NewConnector")} operation="POST /connector" groupId={groupId} />
           ))
         }
       />
-      <QueryView query={query} operation="GET /connector/connectors" groupId={groupId} noun="group">
+      <QueryView query={query} operation="GET /connector/connectors" groupId={groupId} noun={t("group")}>
         {(all) => {
           if (all.length === 0)
             return (
               <Empty
-                text="A connector forwards every record of this group to another system: a webhook, or a broker for MQTT, NATS, AMQP or Kafka."
-                action={mayCreate && <Button writes onClick={create}>Create the first connector</Button>}
+                text={t("connectorForwardsEveryRecordOfThis")}
+                action={mayCreate && <Button writes onClick={create}>{t("CreateFirstConnector")}</Button>}
                 curl={`curl -H "Authorization: Bearer $TOKEN" \\
   -H "Content-Type: application/json" \\
   -d '{"groupId":"${groupId}","type":"http","name":"To my service","params":"{\\"url\\":\\"https://example.com/hook\\"}"}' \\
@@ -202,7 +203,7 @@ export function ConnectorsPage() {
               nouns={["connector", "connectors"]}
               columns={columns}
               textOf={(each) => `${each.name ?? ""} ${each.id} ${each.type} ${each.params}`}
-              placeholder="Name, type or destination"
+              placeholder={t("NameTypeOrDestination")}
               q={q ?? ""}
               onQ={setQ}
               rowHeight={56}

@@ -17,6 +17,7 @@ import { metricsQuery, type Connector } from "./queries";
 import { secondsWords } from "~/seconds";
 import { ReplayProgress, replaysQuery } from "./replays";
 import { estimateWords } from "./replay-words";
+import { t } from "~/messages/connectors";
 
 function spanText(span: Span, zone: string): string {
   const isOneDay = formatTime(span.begin, zone, "day") === formatTime(span.end, zone, "day");
@@ -62,31 +63,30 @@ function ReplayOffer({ connector, span, onDone }: { connector: Connector; span: 
                 {words.before && `; ${words.before}`}
               </p>
               <div className="form-actions">
-                <Button writes onClick={() => setAsking(true)} disabledReason={found.estimatedMatches === 0 ? "No record of this span passes." : undefined}>
-                  Replay {words.count}
+                <Button writes onClick={() => setAsking(true)} disabledReason={found.estimatedMatches === 0 ? t("NoRecordOfThisSpanPasses") : undefined}>
+                  {t("ReplayCount", { count: words.count })}
                 </Button>
                 <Button look="quiet" onClick={onDone}>
-                  Clear
+                  {t("Clear")}
                 </Button>
               </div>
               {isAsking && (
                 <Dialog
-                  title={`Replay ${words.count} records?`}
+                  title={t("ReplayCountRecords", { count: words.count })}
                   onClose={() => setAsking(false)}
                   actions={
                     <Button look="primary" onClick={() => start.mutate()} disabled={start.isPending}>
-                      Replay {words.count}
+                      {t("ReplayCount", { count: words.count })}
                     </Button>
                   }
                 >
                   <p>
-                    Records with times in {spanText(span, zone)} are sent through {nameOr(connector.name, connector.id)} as it is now.
+                    {t("RecordsWithTimesInSpanAre", { span: spanText(span, zone), name: nameOr(connector.name, connector.id) })}
                   </p>
                   <p>
-                    {found.sentBefore
-                      ? `${found.sentBefore.toLocaleString("en")} of them were sent before. They keep their ids, by which receivers recognise repetitions.`
-                      : "None of them was sent before."}{" "}
-                    What is queued can be cancelled, what is sent cannot be taken back.
+                    {t("valueWhatIsQueuedCanBe", { value: found.sentBefore
+                      ? t("sentBeforeOfThemWereSentBefore", { sentBefore: found.sentBefore })
+                      : t("NoneOfThemWasSentBefore") })}
                   </p>
                 </Dialog>
               )}
@@ -103,12 +103,12 @@ export function DeliveriesCard({ connector, span, onSpan }: { connector: Connect
   const query = useQuery(metricsQuery(connector.groupId, connector.id, range));
   const mayReplay = useMay(connector.groupId, "POST /connector/replay");
   return (
-    <Card title="Deliveries" note={query.data ? `per ${secondsWords(query.data.spans.timeSpan)}${mayReplay ? "; drag over a span to replay it" : ""}` : undefined}>
+    <Card title={t("Deliveries")} note={query.data ? t("perTimeSpanValue", { timeSpan: secondsWords(query.data.spans.timeSpan), value: mayReplay ? t("dragOverSpanToReplayIt") : "" }) : undefined}>
       <QueryView query={query} skeletonRows={4} operation="GET /connector/metrics" groupId={connector.groupId}>
         {({ spans }) => (
           <>
             <Series
-              label="Deliveries"
+              label={t("Deliveries")}
               look="bars"
               height={150}
               times={spans.items.map((each) => momentOf(each.timestamp) ?? 0)}
@@ -126,7 +126,7 @@ export function DeliveriesCard({ connector, span, onSpan }: { connector: Connect
             {mayReplay && !span && (
               <p className="replay-hint">
                 <button type="button" className="link" onClick={() => onSpan(spanOf(range, Date.now()))}>
-                  Replay all of this range…
+                  {t("ReplayAllOfThisRange")}
                 </button>
               </p>
             )}
@@ -143,7 +143,7 @@ export function ResponseTimeCard({ connector }: { connector: Connector }) {
   const { range } = useRange();
   const query = useQuery(metricsQuery(connector.groupId, connector.id, range));
   return (
-    <Card title="Response time" note="of attempts in this range">
+    <Card title={t("ResponseTime")} note={t("ofAttemptsInThisRange")}>
       <QueryView query={query} skeletonRows={4} operation="GET /connector/metrics" groupId={connector.groupId}>
         {({ spans, all }) => {
           const totals = totalsOf(spans.items);
@@ -154,7 +154,7 @@ export function ResponseTimeCard({ connector }: { connector: Connector }) {
                 ["median", ms ? duration(ms.p50) : "–"],
                 ["95 of 100", ms ? duration(ms.p95) : "–"],
                 ["slowest", ms ? duration(ms.max) : "–"],
-                ["attempts per delivery", totals.attemptsPerMessage === null ? "–" : totals.attemptsPerMessage.toFixed(2)],
+                [t("attemptsPerDelivery"), totals.attemptsPerMessage === null ? "–" : totals.attemptsPerMessage.toFixed(2)],
               ]}
             />
           );

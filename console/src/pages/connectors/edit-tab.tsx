@@ -15,6 +15,7 @@ import { fieldsOf, paramNames, type FormField } from "./schema-form";
 import { MistakePlace, PreviewRows, PreviewSummary, WouldSend, chosenIndex, usePreview } from "./preview-panel";
 import { SigningSecretCard } from "./signing-secret";
 import { connectorQuery, connectorTypesQuery, refreshConnector, type Connector } from "./queries";
+import { t } from "~/messages/connectors";
 
 const WIRE_FIELDS = ["name", "description", "deviceTypes", "deviceIds", "messageFilter", "format", "retryPolicy", "dataFailurePolicy", "tags"];
 
@@ -56,7 +57,7 @@ function Cards({ connector, fields, formats }: { connector: Connector; fields: r
       for (const key of ["audit", "connector-preview"]) void client.invalidateQueries({ queryKey: [key] });
     },
     compare: (mine, theirs) => differences(mine, theirs, fields),
-    savedText: "Saved.",
+    savedText: t("Saved"),
     fields: [...WIRE_FIELDS, ...paramNames(fields)],
   });
   const { form, change } = edit;
@@ -67,12 +68,12 @@ function Cards({ connector, fields, formats }: { connector: Connector; fields: r
   const at = chosenIndex(items, chosen);
   const props = { form, fields, problem: edit.submission.problem, onChange: change };
   return (
-    <EditForm edit={edit} className="edit-form" actionsClass="edit-actions" reason={mistake ? "The filter has a mistake" : undefined}>
+    <EditForm edit={edit} className="edit-form" actionsClass="edit-actions" reason={mistake ? t("filterHasMistake") : undefined}>
       <div className="form-column">
-        <Card title="What it forwards" note="tried on the last records as you type" className="form">
+        <Card title={t("WhatItForwards")} note={t("triedOnLastRecordsAsYou")} className="form">
           <TextArea
-            label="Filter"
-            hint="CEL over message; empty for everything. For example message.values.celsius > 8"
+            label={t("Filter")}
+            hint={t("CELOverMessageEmptyForEverything")}
             isCode
             rows={Math.min(8, Math.max(2, form.messageFilter.split("\n").length))}
             spellCheck={false}
@@ -82,29 +83,29 @@ function Cards({ connector, fields, formats }: { connector: Connector; fields: r
             onChange={(event) => change({ messageFilter: event.target.value })}
           />
           <MistakePlace expression={form.messageFilter} message={mistake} />
-          {mistake && <p className="ink-2">The saved filter stays in use.</p>}
+          {mistake && <p className="ink-2">{t("savedFilterStaysInUse")}</p>}
           {mayRead ? (
             <>
               <PreviewSummary preview={preview} isChanged={draft !== null} />
               {items.length > 0 && <PreviewRows items={items} chosen={at} onChoose={setChosen} isChanged={draft !== null} />}
             </>
           ) : (
-            <p className="ink-2">You may not read records here, so that there is nothing to try it on.</p>
+            <p className="ink-2">{t("YouMayNotReadRecordsHere")}</p>
           )}
           <KindsField {...props} />
           <ScopeFields groupId={connector.groupId} {...props} />
           <FormatFields {...props} formats={formats} />
         </Card>
         <WouldSend item={items[at]} />
-        <Card title="Name" className="form">
+        <Card title={t("Name")} className="form">
           <NameFields {...props} />
         </Card>
       </div>
       <div className="form-column">
-        <Card title="Destination" note={connector.type} className="form">
+        <Card title={t("Destination")} note={connector.type} className="form">
           <ParamFields {...props} />
         </Card>
-        <Card title="Retries and dead letters" className="form">
+        <Card title={t("RetriesAndDeadLetters")} className="form">
           <PolicyFields {...props} />
         </Card>
       </div>
@@ -121,8 +122,8 @@ function ReadOnlyFilter({ connector }: { connector: Connector }) {
   const at = chosenIndex(items, chosen);
   return (
     <div className="edit-form">
-      <Card title="What it forwards" className="form">
-        <TextArea label="Filter" isCode readOnly rows={2} placeholder="Everything passes" value={connector.messageFilter ?? ""} />
+      <Card title={t("WhatItForwards")} className="form">
+        <TextArea label={t("Filter")} isCode readOnly rows={2} placeholder={t("EverythingPasses")} value={connector.messageFilter ?? ""} />
         <PreviewSummary preview={preview} isChanged={false} />
         {items.length > 0 && <PreviewRows items={items} chosen={at} onChoose={setChosen} isChanged={false} />}
       </Card>
@@ -139,7 +140,7 @@ export function EditTab({ connector }: { connector: Connector }) {
   if (!mayWrite)
     return (
       <div className="connector-overview">
-        <Locked label="Edit" operation="PUT /connector" groupId={connector.groupId} />
+        <Locked label={t("Edit")} operation="PUT /connector" groupId={connector.groupId} />
         <ReadOnlyFilter connector={connector} />
       </div>
     );

@@ -16,6 +16,8 @@ import { TimeText } from "~/ui/time-text";
 import { Why } from "~/ui/why";
 import { adviceOf } from "./failure-words";
 import { failuresQuery, type Connector } from "./queries";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/connectors";
 
 type Failure = Schemas["ConnectorFailure"];
 
@@ -27,25 +29,23 @@ function Example({ connector, failure }: { connector: Connector; failure: Failur
   if (!mayChange || !mayRead)
     return (
       <p className="ink-2">
-        What was sent and what the receiver answered is shown to people who may change this connector and read its records.{" "}
-        <Why operation={mayChange ? "GET /group/records" : "GET /connector/exchanges"} groupId={groupId} />
+        {t.rich("WhatWasSentAndWhatReceiver", { why: <Why operation={mayChange ? "GET /group/records" : "GET /connector/exchanges"} groupId={groupId} /> })}
       </p>
     );
   return (
-    <QueryView query={query} noun="exchange" skeletonRows={3}>
+    <QueryView query={query} noun={t("exchange")} skeletonRows={3}>
       {({ items }) => {
         const newest = items[items.length - 1];
         if (!newest)
           return (
             <p className="ink-2">
-              {connector.type === "http" ? "What was sent and answered is not kept of these deliveries, or no longer." : "Requests and responses are kept for webhooks only."}
+              {connector.type === "http" ? t("WhatWasSentAndAnsweredIs") : t("RequestsAndResponsesAreKeptFor")}
             </p>
           );
         return (
           <>
             <p className="ink-2">
-              For example at <TimeText at={newest.timestamp} precision="recent" />, after {duration(newest.durationMs)}
-              {!newest.response && <>, while {phaseWords(newest.phase)}</>}. Secrets are masked.
+              {t.rich("ForExampleAtTimeAfterDurationMs", { time: <TimeText at={newest.timestamp} precision="recent" />, durationMs: duration(newest.durationMs), value: !newest.response && <>{t("whilePhase", { phase: phaseWords(newest.phase) })}</> })}
             </p>
             <ExchangeSides request={newest.request} response={newest.response} phase={newest.phase} />
           </>
@@ -59,7 +59,7 @@ function Count({ count, words, tone = "" }: { count: number; words: string; tone
   if (count === 0) return null;
   return (
     <span className={tone}>
-      {count.toLocaleString("en")} {words}
+      {count.toLocaleString(LOCALE)} {words}
     </span>
   );
 }
@@ -73,8 +73,8 @@ function FailureGroup({ connector, failure, isFirst, onMessage }: { connector: C
       <summary>
         <strong className="failure-error">{failure.message}</strong>
         <span className="failure-count">
-          <Count count={failure.count} words={failure.count === 1 ? "delivery" : "deliveries"} />
-          <Count count={failure.devices} words={failure.devices === 1 ? "device" : "devices"} />
+          <Count count={failure.count} words={t("deliveries", { count: failure.count })} />
+          <Count count={failure.devices} words={t("devices", { count: failure.devices })} />
         </span>
         <span className="failure-times ink-2">
           <TimeText at={failure.firstAt} precision="recent" /> – <TimeText at={failure.lastAt} precision="recent" />
@@ -84,20 +84,20 @@ function FailureGroup({ connector, failure, isFirst, onMessage }: { connector: C
         <div className="failure-body">
           {advice && <p>{advice}</p>}
           <p className="failure-parts">
-            <Count count={failure.deadLetters} words={failure.deadLetters === 1 ? "dead letter" : "dead letters"} />
-            <Count count={failure.waiting} words={failure.waiting === 1 ? "is attempted again" : "are attempted again"} />
+            <Count count={failure.deadLetters} words={t("deadLetters", { count: failure.deadLetters })} />
+            <Count count={failure.waiting} words={t("areAttemptedAgain", { count: failure.waiting })} />
             <Count count={failure.lost} words="lost" tone="figure-bad" />
           </p>
           <Example connector={connector} failure={failure} />
           <div className="form-actions">
-            <Button onClick={() => onMessage(failure.messageId)}>Show this delivery</Button>
+            <Button onClick={() => onMessage(failure.messageId)}>{t("ShowThisDelivery")}</Button>
             <Link
               to="/g/$groupId/messages"
               params={{ groupId: connector.groupId }}
               search={{ connector: connector.id, status: failure.deadLetters + failure.lost > 0 ? "failed" : "processing" }}
               className="button"
             >
-              All that failed
+              {t("AllThatFailed")}
             </Link>
           </div>
         </div>
@@ -111,15 +111,15 @@ export function FailuresCard({ connector, onMessage }: { connector: Connector; o
   const zone = useZone();
   const query = useQuery(failuresQuery(connector.groupId, connector.id, range));
   return (
-    <Card title="Failures by error" note={rangeLabel(range, zone)}>
+    <Card title={t("FailuresByError")} note={rangeLabel(range, zone)}>
       <QueryView query={query} skeletonRows={2} operation="GET /connector/failures" groupId={connector.groupId}>
         {({ items, isMore }) => (
           <>
-            {items.length === 0 && <p className="ink-2">{isMore ? "Nothing of what was looked at has failed." : "Nothing failed in this range."}</p>}
+            {items.length === 0 && <p className="ink-2">{isMore ? t("NothingOfWhatWasLookedAt") : t("NothingFailedInThisRange")}</p>}
             {items.map((failure, index) => (
               <FailureGroup key={failure.message} connector={connector} failure={failure} isFirst={index === 0} onMessage={onMessage} />
             ))}
-            {items.length > 0 && isMore && <p className="ink-2">Only the newest deliveries of this range were counted; there may be more.</p>}
+            {items.length > 0 && isMore && <p className="ink-2">{t("OnlyNewestDeliveriesOfThisRange")}</p>}
           </>
         )}
       </QueryView>

@@ -7,6 +7,7 @@ import { words, type ConnectorForm } from "./form";
 import { KINDS, chosenKinds, kindsText } from "./kinds";
 import { paramError, type FormField } from "./schema-form";
 import { SchemaFields, TypeFields } from "./schema-fields";
+import { t } from "~/messages/connectors";
 
 export interface FormProps {
   form: ConnectorForm;
@@ -39,7 +40,7 @@ export function KindsField({ form, fields, problem, onChange }: FormProps) {
   const error = paramError(problem, fields, field);
   return (
     <fieldset className="kinds">
-      <legend className="field-label">Kinds</legend>
+      <legend className="field-label">{t("Kinds")}</legend>
       {KINDS.map(({ kind, label, hint }) => (
         <Checkbox
           key={kind}
@@ -64,16 +65,16 @@ export function ScopeFields({ groupId, form, problem, onChange }: FormProps & { 
   return (
     <>
       <TextField
-        label="Only of these device types"
-        hint={`Separated by commas; empty for all.${types.data?.length ? ` There are ${types.data.slice(0, 12).join(", ")}${types.data.length > 12 ? ", …" : ""}.` : ""}`}
+        label={t("OnlyOfTheseDeviceTypes")}
+        hint={t("SeparatedByCommasEmptyForAll", { value: types.data?.length ? ` ${t("ThereAreValueValue2", { value: types.data.slice(0, 12).join(", "), value2: types.data.length > 12 ? ", …" : "" })}` : "" })}
         error={fieldError(problem, "deviceTypes")}
         value={form.deviceTypes}
         onChange={(event) => onChange({ deviceTypes: event.target.value })}
       />
       <DevicesField
         groupId={groupId}
-        label="Only of these devices"
-        hint="None chosen: of all."
+        label={t("OnlyOfTheseDevices")}
+        hint={t("NoneChosenOfAll")}
         error={fieldError(problem, "deviceIds")}
         ids={words(form.deviceIds)}
         onChange={(ids) => onChange({ deviceIds: ids.join(", ") })}
@@ -83,10 +84,10 @@ export function ScopeFields({ groupId, form, problem, onChange }: FormProps & { 
 }
 
 const FORMAT_HINTS: Readonly<Record<string, string>> = {
-  json: "One flat object: the id of the message, the kind, the fields of the record and of its device.",
-  cloudevents: "A CloudEvents 1.0 envelope with the same object in its data.",
-  raw: "The data of the record, exactly as it was stored.",
-  custom: "The result of an expression of your own.",
+  json: t("OneFlatObjectIdOfMessage"),
+  cloudevents: t("CloudEvents10EnvelopeWithSame"),
+  raw: t("dataOfRecordExactlyAsIt"),
+  custom: t("resultOfExpressionOfYourOwn"),
 };
 
 export function FormatFields({ form, fields, problem, onChange, formats }: FormProps & { formats: readonly string[] }) {
@@ -94,7 +95,7 @@ export function FormatFields({ form, fields, problem, onChange, formats }: FormP
   return (
     <>
       <Select
-        label="Format"
+        label={t("Format")}
         hint={FORMAT_HINTS[form.format]}
         error={fieldError(problem, "format")}
         options={formats.map((each) => [each, each])}
@@ -111,9 +112,9 @@ export function FormatFields({ form, fields, problem, onChange, formats }: FormP
 export function NameFields({ form, problem, onChange }: FormProps) {
   return (
     <>
-      <TextField label="Name" error={fieldError(problem, "name")} value={form.name} onChange={(event) => onChange({ name: event.target.value })} />
-      <TextArea label="Description" error={fieldError(problem, "description")} rows={2} value={form.description} onChange={(event) => onChange({ description: event.target.value })} />
-      <TextField label="Tags" hint="Separated by commas." error={fieldError(problem, "tags")} value={form.tags} onChange={(event) => onChange({ tags: event.target.value })} />
+      <TextField label={t("Name")} error={fieldError(problem, "name")} value={form.name} onChange={(event) => onChange({ name: event.target.value })} />
+      <TextArea label={t("Description")} error={fieldError(problem, "description")} rows={2} value={form.description} onChange={(event) => onChange({ description: event.target.value })} />
+      <TextField label={t("Tags")} hint={t("SeparatedByCommas")} error={fieldError(problem, "tags")} value={form.tags} onChange={(event) => onChange({ tags: event.target.value })} />
     </>
   );
 }
@@ -124,23 +125,23 @@ export function PolicyFields({ form, problem, onChange }: FormProps) {
   return (
     <>
       <TextField
-        label="Retries"
-        hint="After the first attempt. Empty, with the next field: 4 retries within 2 h, with growing delays."
+        label={t("Retries")}
+        hint={t("AfterFirstAttemptEmptyWithNext")}
         inputMode="numeric"
         error={fieldError(problem, "retryPolicy.maxRetry") ?? fieldError(problem, "retryPolicy")}
         value={form.maxRetry}
         onChange={(event) => onChange({ maxRetry: event.target.value })}
       />
       <TextField
-        label="Seconds between attempts"
-        hint="One number, or one for each retry, separated by commas; then leave the number of retries empty."
+        label={t("SecondsBetweenAttempts")}
+        hint={t("OneNumberOrOneForEach")}
         error={fieldError(problem, "retryPolicy.retryDelay") ?? fieldError(problem, "retryPolicy.delays")}
         value={form.retryDelay}
         onChange={(event) => onChange({ retryDelay: event.target.value })}
       />
       <TextField
-        label="Days that dead letters are kept"
-        hint="0 for not at all, 30 at most."
+        label={t("DaysThatDeadLettersAreKept")}
+        hint={t("n0ForNotAtAll30")}
         inputMode="decimal"
         error={fieldError(problem, "dataFailurePolicy")}
         value={form.keepDays}

@@ -4,6 +4,7 @@ import type { Schemas } from "~/api/client";
 import { differing, type VersionRow } from "~/ui/versions";
 import { parseParams } from "./params";
 import { paramsOf, valuesOf, type FormField, type FormValues } from "./schema-form";
+import { t } from "~/messages/connectors";
 
 type Connector = Schemas["Connector"];
 
@@ -92,17 +93,17 @@ export function bodyOf(form: ConnectorForm, fields: readonly FormField[]) {
 }
 
 const LABELS: readonly (readonly [keyof Omit<ConnectorForm, "values">, string])[] = [
-  ["name", "Name"],
-  ["description", "Description"],
-  ["type", "Type"],
-  ["deviceTypes", "Device types"],
-  ["deviceIds", "Devices"],
-  ["messageFilter", "Filter"],
-  ["format", "Format"],
-  ["retryDelay", "Seconds between attempts"],
-  ["maxRetry", "Retries"],
-  ["keepDays", "Days that dead letters are kept"],
-  ["tags", "Tags"],
+  ["name", t("Name")],
+  ["description", t("Description")],
+  ["type", t("Type")],
+  ["deviceTypes", t("DeviceTypes")],
+  ["deviceIds", t("Devices")],
+  ["messageFilter", t("Filter")],
+  ["format", t("Format")],
+  ["retryDelay", t("SecondsBetweenAttempts")],
+  ["maxRetry", t("Retries")],
+  ["keepDays", t("DaysThatDeadLettersAreKept")],
+  ["tags", t("Tags")],
 ];
 
 export function differences(mine: ConnectorForm, theirs: ConnectorForm, fields: readonly FormField[]): VersionRow[] {

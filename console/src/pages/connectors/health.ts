@@ -1,6 +1,8 @@
 // How a connector is: one word with a tone, out of its settings and its health.
 import type { Schemas } from "~/api/client";
 import type { Tone } from "~/ui/pill";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/connectors";
 
 export type Health = Schemas["ConnectorHealth"];
 type Metric = Schemas["ConnectorMetric"];
@@ -28,7 +30,7 @@ export interface ConnectorState {
 }
 
 export function countText(count: number): string {
-  return count >= COUNTED_MAX ? `${COUNTED_MAX.toLocaleString("en")}+` : count.toLocaleString("en");
+  return count >= COUNTED_MAX ? `${COUNTED_MAX.toLocaleString(LOCALE)}+` : count.toLocaleString(LOCALE);
 }
 
 export function stateOf(
@@ -38,18 +40,18 @@ export function stateOf(
   const error = connector.error?.message ?? "";
   if (connector.enabled === false) {
     // A receiver that responds 410 has the service disable its connector.
-    if (connector.updatedBy === "system") return { code: "stopped", tone: "bad", label: "stopped by its receiver", detail: error };
+    if (connector.updatedBy === "system") return { code: "stopped", tone: "bad", label: t("stoppedByItsReceiver"), detail: error };
     return { code: "disabled", tone: "idle", label: "disabled", detail: error };
   }
   if (connector.dataFailurePolicy?.resending) return { code: "resending", tone: "warn", label: "resending", detail: error };
-  if (!health) return { code: "unknown", tone: "idle", label: "not known", detail: error };
-  if (health.failures === 1) return { code: "lastFailed", tone: "warn", label: "last attempt failed", detail: error };
-  if (health.failures > 1) return { code: "failing", tone: "bad", label: `failing, ${health.failures.toLocaleString("en")} in a row`, detail: error };
+  if (!health) return { code: "unknown", tone: "idle", label: t("notKnown"), detail: error };
+  if (health.failures === 1) return { code: "lastFailed", tone: "warn", label: t("lastAttemptFailed"), detail: error };
+  if (health.failures > 1) return { code: "failing", tone: "bad", label: t("failingFailuresInRow", { failures: health.failures }), detail: error };
   const { filterFailing } = connector;
-  if (filterFailing) return { code: "filterFailing", tone: "warn", label: `filter fails for ${filterFailing.failed} of ${filterFailing.evaluated}`, detail: error };
-  if (health.heldBack > 0) return { code: "heldBack", tone: "warn", label: `holds ${countText(health.heldBack)} back`, detail: `${countText(health.heldBack)} deliveries wait for an earlier one of their device` };
-  if (health.rateLimited > 0) return { code: "rateLimited", tone: "warn", label: "at its rate limit", detail: `${countText(health.rateLimited)} deliveries wait for it` };
-  if (health.deadLetters > 0) return { code: "deadLetters", tone: "warn", label: "has dead letters", detail: error };
+  if (filterFailing) return { code: "filterFailing", tone: "warn", label: t("filterFailsForFailedOfEvaluated", { failed: filterFailing.failed, evaluated: filterFailing.evaluated }), detail: error };
+  if (health.heldBack > 0) return { code: "heldBack", tone: "warn", label: t("holdsHeldBackBack", { heldBack: countText(health.heldBack) }), detail: t("heldBackDeliveriesWaitForEarlierOne", { heldBack: countText(health.heldBack) }) };
+  if (health.rateLimited > 0) return { code: "rateLimited", tone: "warn", label: t("atItsRateLimit"), detail: t("rateLimitedDeliveriesWaitForIt", { rateLimited: countText(health.rateLimited) }) };
+  if (health.deadLetters > 0) return { code: "deadLetters", tone: "warn", label: t("hasDeadLetters"), detail: error };
   return { code: "forwarding", tone: "good", label: "forwarding", detail: "" };
 }
 

@@ -1,6 +1,7 @@
 // The kinds of messages that a connector forwards, as a choice and as the text of its parameter.
 import { words } from "./form";
 import type { Params } from "./params";
+import { t } from "~/messages/connectors";
 
 export interface KindChoice {
   readonly kind: string;
@@ -11,12 +12,12 @@ export interface KindChoice {
 const RECORD_KINDS: readonly string[] = ["data", "event", "geoloc", "telemetry"];
 
 export const KINDS: readonly KindChoice[] = [
-  { kind: "data", label: "Data" },
-  { kind: "event", label: "Events" },
-  { kind: "geoloc", label: "Geolocations" },
-  { kind: "telemetry", label: "Telemetry" },
-  { kind: "alarm", label: "Alarms", hint: "When one is raised, acknowledged or resolved." },
-  { kind: "registry", label: "Changes of devices", hint: "When one is created, changed, moved, deleted or gets other hardware." },
+  { kind: "data", label: t("Data") },
+  { kind: "event", label: t("Events") },
+  { kind: "geoloc", label: t("Geolocations") },
+  { kind: "telemetry", label: t("Telemetry") },
+  { kind: "alarm", label: t("Alarms"), hint: t("WhenOneIsRaisedAcknowledgedOr") },
+  { kind: "registry", label: t("ChangesOfDevices"), hint: t("WhenOneIsCreatedChangedMoved") },
 ];
 
 // Those that stored parameters name.

@@ -21,21 +21,22 @@ import { connectorTypesQuery } from "./queries";
 import { fieldsOf, type FormField } from "./schema-form";
 import { scopeSentence } from "./scope";
 import { TestResult, sendTest } from "./send-test";
+import { t } from "~/messages/connectors";
 import "./connectors.css";
 
 const route = getRouteApi("/frame/g/$groupId/connectors/new");
 
 const TYPE_HINTS: Readonly<Record<string, string>> = {
-  http: "A request to a URL for each message, signed by Standard Webhooks",
-  mqtt: "Published to a topic of your broker, QoS 1",
-  nats: "Stored by a JetStream stream",
-  amqp: "To an exchange or a queue of RabbitMQ",
-  kafka: "To a topic, confirmed by all in-sync replicas",
+  http: t("requestToURLForEachMessage"),
+  mqtt: t("PublishedToTopicOfYourBroker"),
+  nats: t("StoredByJetStreamStream"),
+  amqp: t("ToExchangeOrQueueOfRabbitMQ"),
+  kafka: t("ToTopicConfirmedByAllIn"),
 };
 
 function TypeCards({ types, current, onChoose }: { types: readonly Schemas["ConnectorType"][]; current: string | undefined; onChoose: (type: string) => void }) {
   return (
-    <div className="type-cards" role="group" aria-label="Type of destination">
+    <div className="type-cards" role="group" aria-label={t("TypeOfDestination")}>
       {types.map((each) => (
         <button key={each.type} type="button" className="type-card" aria-pressed={each.type === current} onClick={() => onChoose(each.type)}>
           <strong>{each.name ?? each.type}</strong>
@@ -54,23 +55,23 @@ function TestCard({ groupId, form, fields, record }: { groupId: string; form: Co
     },
   });
   return (
-    <Card title="4 Test" note="one delivery, now" className="form">
+    <Card title="4 Test" note={t("oneDeliveryNow")} className="form">
       <p className="ink-2">
         {record?.recordId ? (
           <>
-            Sends the record of <TimeText at={record.timestamp} precision="recent" /> to your destination, once.
+            {t.rich("SendsRecordOfTimeToYour", { time: <TimeText at={record.timestamp} precision="recent" /> })}
           </>
         ) : (
-          "Sends a sample to your destination, once."
+          t("SendsSampleToYourDestinationOnce")
         )}{" "}
-        Nothing is saved, and nothing else is sent.
+        {t("NothingIsSavedAndNothingElse")}
       </p>
       <div>
         <Button writes onClick={() => test.mutate()} disabled={test.isPending}>
-          {test.data ? "Send again" : "Send a test"}
+          {test.data ? t("SendAgain") : t("SendTest")}
         </Button>
       </div>
-      {test.isPending && <p className="ink-2">It is being sent…</p>}
+      {test.isPending && <p className="ink-2">{t("ItIsBeingSent")}</p>}
       {test.error && <ErrorState error={test.error} operation="POST /connector/test" groupId={groupId} />}
       {test.data && !test.isPending && <TestResult reply={test.data} />}
     </Card>
@@ -94,7 +95,7 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
     },
     onSuccess: (connector, enabled) => {
       void client.invalidateQueries({ queryKey: ["connectors", groupId] });
-      showToast(enabled ? `${connector.name || "The connector"} forwards from now on.` : `${connector.name || "The connector"} is saved and disabled.`);
+      showToast(enabled ? t("valueForwardsFromNowOn", { value: connector.name || t("connector2") }) : t("valueIsSavedAndDisabled", { value: connector.name || t("connector2") }));
       void navigate({ to: "/g/$groupId/connectors/$connectorId", params: { groupId, connectorId: connector.id } });
     },
   });
@@ -112,7 +113,7 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
   const at = chosenIndex(items, chosen);
   const chosenNames = useDeviceNames(groupId, words(form.deviceIds));
   const scope = scopeSentence({
-    groupName: group.data?.name ?? "this group",
+    groupName: group.data?.name ?? t("thisGroup"),
     withSubgroups: form.values.subgroups === "true",
     kinds: words(form.values.kinds ?? ""),
     deviceTypes: words(form.deviceTypes),
@@ -126,11 +127,11 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
           <Card title="2 Destination" note={type.name ?? type.type} className="form">
             <ParamFields {...props} />
           </Card>
-          <Card title="3 What it forwards" note="tried on the last records as you type" className="form">
-            <p className="scope">Forwards {scope}</p>
+          <Card title={t("n3WhatItForwards")} note={t("triedOnLastRecordsAsYou")} className="form">
+            <p className="scope">{t("ForwardsScope", { scope })}</p>
             <TextArea
-              label="Filter"
-              hint="CEL over message; empty for everything. For example message.values.celsius > 8"
+              label={t("Filter")}
+              hint={t("CELOverMessageEmptyForEverything")}
               isCode
               rows={2}
               aria-invalid={fieldError(problem, "messageFilter") ? true : undefined}
@@ -141,17 +142,17 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
             <KindsField {...props} />
             <ScopeFields groupId={groupId} {...props} />
             <FormatFields {...props} formats={type.formatAvailable ?? ["json"]} />
-            {!isFilled && <p className="ink-2">Fill in the destination to see which records pass and what would be sent.</p>}
+            {!isFilled && <p className="ink-2">{t("FillInDestinationToSeeWhich")}</p>}
             <PreviewSummary preview={isFilled ? preview : { items: null, problem: null, error: null, isFetching: false }} isChanged={false} />
             {items.length > 0 && <PreviewRows items={items} chosen={at} onChoose={setChosen} isChanged={false} />}
           </Card>
         </div>
         <div className="form-column">
-          <Card title="Name" className="form">
+          <Card title={t("Name")} className="form">
             <NameFields {...props} />
           </Card>
-          <Card title="Retries and dead letters" className="form">
-            <MoreFields summary="5 attempts within 2 h, dead letters are kept 7 days" error={fieldErrors(problem, POLICY_NAMES)} refusal={saveProblem}>
+          <Card title={t("RetriesAndDeadLetters")} className="form">
+            <MoreFields summary={t("n5AttemptsWithin2HDead")} error={fieldErrors(problem, POLICY_NAMES)} refusal={saveProblem}>
               <PolicyFields {...props} />
             </MoreFields>
           </Card>
@@ -160,15 +161,15 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
         </div>
         {save.error && !(saveProblem && saveProblem.fields.length > 0) && <ErrorState error={save.error} />}
         <div className="form-actions edit-actions">
-          <Button look="primary" onClick={() => save.mutate(true)} disabledReason={isFilled ? undefined : "The destination is not filled in yet."} disabled={save.isPending}>
-            Save and forward
+          <Button look="primary" onClick={() => save.mutate(true)} disabledReason={isFilled ? undefined : t("destinationIsNotFilledInYet")} disabled={save.isPending}>
+            {t("SaveAndForward")}
           </Button>
-          <Button writes onClick={() => save.mutate(false)} disabledReason={isFilled ? undefined : "The destination is not filled in yet."} disabled={save.isPending}>
-            Save disabled
+          <Button writes onClick={() => save.mutate(false)} disabledReason={isFilled ? undefined : t("destinationIsNotFilledInYet")} disabled={save.isPending}>
+            {t("SaveDisabled")}
           </Button>
           {saveProblem && saveProblem.fields.length > 0 && (
             <span className="field-error" role="alert">
-              {saveProblem.fields.length === 1 ? "One field is wrong." : `${saveProblem.fields.length} fields are wrong.`} Nothing is saved.
+              {t("valueNothingIsSaved", { value: t("countFieldsAreWrong", { count: saveProblem.fields.length }) })}
             </span>
           )}
         </div>
@@ -189,25 +190,25 @@ export function NewConnectorPage() {
   return (
     <>
       <PageHeader
-        title="New connector"
+        title={t("NewConnector")}
         above={
           <>
             {group.data?.name} /{" "}
             <Link to="/g/$groupId/connectors" params={{ groupId }}>
-              Connectors
+              {t("Connectors")}
             </Link>
           </>
         }
       />
       {rights.isKnown && !mayCreate ? (
-        <Locked label="New connector" operation="POST /connector" groupId={groupId} />
+        <Locked label={t("NewConnector")} operation="POST /connector" groupId={groupId} />
       ) : (
         <QueryView query={types} skeletonRows={3}>
           {(all) => {
             const chosen = all.find((each) => each.type === type);
             return (
               <>
-                <Card title="1 Where to?">
+                <Card title={t("n1WhereTo")}>
                   <TypeCards types={all} current={chosen?.type} onChoose={choose} />
                 </Card>
                 {chosen && <Guide key={chosen.type} groupId={groupId} type={chosen} />}

@@ -1,5 +1,6 @@
 // The parameters of a connector: a JSON object in a string, described by its type.
 import { secondsWords } from "~/seconds";
+import { t } from "~/messages/connectors";
 
 export type Params = Readonly<Record<string, unknown>>;
 
@@ -32,13 +33,13 @@ interface RetryPolicy {
 }
 
 export function retrySentence(policy: RetryPolicy | null | undefined): string {
-  if (policy?.delays?.length) return `1 + ${policy.delays.length} attempts, after ${policy.delays.map(secondsWords).join(", ")}`;
+  if (policy?.delays?.length) return t("n1CountAttemptsAfterValue", { count: policy.delays.length, value: policy.delays.map(secondsWords).join(", ") });
   if (policy?.delays) return "1 attempt";
-  if (!policy || policy.maxRetry === null || policy.maxRetry === undefined) return "5 attempts within 2 hours";
+  if (!policy || policy.maxRetry === null || policy.maxRetry === undefined) return t("n5AttemptsWithin2Hours");
   if (policy.maxRetry === 0) return "1 attempt";
-  return `1 + ${policy.maxRetry} attempts, ${secondsWords(policy.retryDelay ?? 0)} apart`;
+  return t("n1MaxRetryAttemptsSecondsWordsApart", { maxRetry: policy.maxRetry, secondsWords: secondsWords(policy.retryDelay ?? 0) });
 }
 
 export function keepsSentence(storingDuration: number | null | undefined): string {
-  return storingDuration ? `keeps dead letters ${secondsWords(storingDuration)}` : "keeps no dead letters";
+  return storingDuration ? t("keepsDeadLettersStoringDuration", { storingDuration: secondsWords(storingDuration) }) : t("keepsNoDeadLetters");
 }

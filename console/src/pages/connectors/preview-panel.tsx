@@ -12,6 +12,7 @@ import { showToast } from "~/ui/toast";
 import { TimeText } from "~/ui/time-text";
 import { KINDS } from "./kinds";
 import { countPreview, curlOfRequest, mistakeIn, requestText, verdictOf, type PreviewItem } from "./preview";
+import { t } from "~/messages/connectors";
 
 const LOOKED_AT = 100;
 const REASONS_SHOWN = 2;
@@ -57,7 +58,7 @@ export function MistakePlace({ expression, message }: { expression: string; mess
   return (
     <div className="mistake" role="status">
       <p className="field-error">
-        Line {mistake.line}, column {mistake.column}: {mistake.text}
+        {t("LineLineColumnColumnText", { line: mistake.line, column: mistake.column, text: mistake.text })}
       </p>
       <pre>
         {mistake.before}
@@ -72,26 +73,24 @@ export function PreviewSummary({ preview, isChanged }: { preview: PreviewState; 
   if (!preview.items) return null;
   const counts = countPreview(preview.items);
   const without = (preview.without ?? []).map((kind) => KINDS.find((each) => each.kind === kind)?.label.toLowerCase() ?? kind);
-  const missing = without.length ? `No ${without.join(" and no ")} are stored yet to try it on.` : "";
-  if (counts.total === 0) return <p className="ink-2">{missing || "There are no records yet to try it on."}</p>;
+  const missing = without.length ? t("NoValueAreStoredYetTo", { value: without.join(" and no ") }) : "";
+  if (counts.total === 0) return <p className="ink-2">{missing || t("ThereAreNoRecordsYetTo")}</p>;
   const isBad = counts.pass === 0 || counts.errors.length > 0;
   return (
     <p className={isChanged ? "preview-summary preview-changed" : "preview-summary"} role="status">
-      {isChanged && preview.problem ? "Before the mistake, on" : "On"} the last records{" "}
-      <strong className={isBad ? "figure-warn" : undefined}>
-        {counts.pass} of {counts.total} {counts.pass === 1 ? "passes" : "pass"}
-      </strong>
-      {isChanged && counts.passedBefore !== null && `, ${counts.passedBefore} did with the saved one`}.
+      {t.rich("valueLastRecordsStrongValue2", { value: isChanged && preview.problem ? t("BeforeMistakeOn") : t("On"), strong: <strong className={isBad ? "figure-warn" : undefined}>
+        {t("passOfTotalValue", { pass: counts.pass, total: counts.total, value: t("pass", { count: counts.pass }) })}
+      </strong>, value2: isChanged && counts.passedBefore !== null && t("passedBeforeDidWithSavedOne", { passedBefore: counts.passedBefore }) })}
       {counts.errors.slice(0, REASONS_SHOWN).map(([reason, count]) => (
         <span key={reason}>
           {" "}
-          For {count} the filter cannot be evaluated: {reason}.
+          {t("ForCountFilterCannotBeEvaluated", { count, reason })}
         </span>
       ))}
       {counts.missing.slice(0, REASONS_SHOWN).map(([field, count]) => (
         <span key={field}>
           {" "}
-          {count} {count === 1 ? "has" : "have"} no <code>{field}</code>.
+          {t.rich("countValueNoCode", { count, value: t("have", { count }), code: <code>{field}</code> })}
         </span>
       ))}
       {missing && <span> {missing}</span>}
@@ -106,14 +105,14 @@ export function PreviewRows({ items, chosen, onChoose, isChanged }: { items: rea
   const order = items.map((item, index) => ({ item, index }));
   if (isChanged) order.sort((a, b) => Number(b.item.matches !== b.item.matchedBefore) - Number(a.item.matches !== a.item.matchedBefore));
   return (
-    <div className="preview-rows" tabIndex={0} role="region" aria-label="Records that were tried">
+    <div className="preview-rows" tabIndex={0} role="region" aria-label={t("RecordsThatWereTried")}>
       <table className="plain">
         <thead>
           <tr>
-            <th>Time</th>
-            <th>Device</th>
-            <th>Passes</th>
-            <th>Why not</th>
+            <th>{t("Time")}</th>
+            <th>{t("Device")}</th>
+            <th>{t("Passes")}</th>
+            <th>{t("WhyNot")}</th>
           </tr>
         </thead>
         <tbody>
@@ -122,7 +121,7 @@ export function PreviewRows({ items, chosen, onChoose, isChanged }: { items: rea
             return (
               <tr key={index} className={index === chosen ? "preview-chosen" : undefined}>
                 <td className="number">
-                  <button type="button" className="link" aria-pressed={index === chosen} title="Show what would be sent" onClick={() => onChoose(index)}>
+                  <button type="button" className="link" aria-pressed={index === chosen} title={t("ShowWhatWouldBeSent")} onClick={() => onChoose(index)}>
                     <TimeText at={item.timestamp} precision="recent" />
                   </button>
                 </td>
@@ -152,24 +151,24 @@ export function chosenIndex(items: readonly PreviewItem[], chosen: number | null
 export function WouldSend({ item }: { item: PreviewItem | undefined }) {
   const request = item?.request;
   const curl = request ? curlOfRequest(request) : null;
-  const copy = async () => showToast((await copyText(curl ?? "")) ? "Command copied." : "The browser does not let this page copy.");
+  const copy = async () => showToast((await copyText(curl ?? "")) ? t("CommandCopied") : t("browserDoesNotLetThisPage"));
   return (
     <Card
-      title="Preview"
+      title={t("Preview")}
       note={
         item ? (
           <>
-            record of <TimeText at={item.timestamp} precision="recent" /> · nothing is sent
+            {t.rich("recordOfTimeNothingIsSent", { time: <TimeText at={item.timestamp} precision="recent" /> })}
           </>
         ) : undefined
       }
     >
-      {!item && <p className="ink-2">There are no records yet to show it with.</p>}
-      {item && !request && <p className="ink-2">Nothing: {item.reason || "the request cannot be built"}.</p>}
+      {!item && <p className="ink-2">{t("ThereAreNoRecordsYetToShowItWith")}</p>}
+      {item && !request && <p className="ink-2">{t("NothingValue", { value: item.reason || t("requestCannotBeBuilt") })}</p>}
       {request && (
         <div className="would-send">
           <pre tabIndex={0}>{requestText(request)}</pre>
-          {curl && <Button onClick={() => void copy()}>Copy as curl</Button>}
+          {curl && <Button onClick={() => void copy()}>{t("CopyAsCurl")}</Button>}
         </div>
       )}
     </Card>

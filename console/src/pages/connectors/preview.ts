@@ -2,6 +2,7 @@
 // in an expression a mistake is.
 import type { Schemas } from "~/api/client";
 import type { Tone } from "~/ui/pill";
+import { t } from "~/messages/connectors";
 
 export type PreviewItem = Schemas["PreviewItem"];
 export type PreviewRequest = Schemas["PreviewRequest"];
@@ -99,6 +100,6 @@ export function requestText(request: PreviewRequest): string {
   } catch {
     // Brokers have addresses of their own.
   }
-  const head = host ? [`${request.method} ${target} HTTP/1.1`, `Host: ${host}`] : [`${request.method} ${target}`];
+  const head = host ? [t("methodTargetHTTP11", { method: request.method, target }), t("HostHost", { host })] : [`${request.method} ${target}`];
   return [...head, ...Object.entries(request.headers).map(([name, value]) => `${name}: ${value}`), "", request.body].join("\n");
 }

@@ -7,6 +7,8 @@ import { Empty, QueryView } from "~/ui/state";
 import { showToast } from "~/ui/toast";
 import { TimeText } from "~/ui/time-text";
 import type { Connector } from "./queries";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/connectors";
 
 type Replay = Schemas["Replay"];
 
@@ -37,8 +39,8 @@ function StopReplay({ replay }: { replay: Replay }) {
   });
   if (!mayStop) return null;
   return (
-    <Button writes onClick={() => stop.mutate()} disabled={stop.isPending} title="What is queued already is still sent">
-      Stop
+    <Button writes onClick={() => stop.mutate()} disabled={stop.isPending} title={t("WhatIsQueuedAlreadyIsStill")}>
+      {t("Stop")}
     </Button>
   );
 }
@@ -50,9 +52,9 @@ export function ReplayProgress({ connector }: { connector: Connector }) {
   if (!newest) return null;
   return (
     <p className="replay-progress" role="status">
-      <Pill tone={toneOf(newest.status)}>replay {newest.status}</Pill>
+      <Pill tone={toneOf(newest.status)}>{t("replayStatus", { status: newest.status })}</Pill>
       <span>
-        {newest.lookedAt.toLocaleString("en")} records looked at, {newest.queued.toLocaleString("en")} queued
+        {t("lookedAtRecordsLookedAtQueuedQueued", { lookedAt: newest.lookedAt, queued: newest.queued })}
       </span>
       {isRunning(newest) && <StopReplay replay={newest} />}
     </p>
@@ -65,20 +67,20 @@ export function ReplaysTab({ connector }: { connector: Connector }) {
     <QueryView query={query} operation="GET /connector/replays" groupId={connector.groupId}>
       {(replays) =>
         replays.length === 0 ? (
-          <Empty text="No replay yet. A replay sends stored records through this connector again, or those that it missed: drag over a span of the chart." />
+          <Empty text={t("NoReplayYetReplaySendsStored")} />
         ) : (
           <div className="table-scroll">
             <table className="plain">
               <thead>
                 <tr>
-                  <th>Started</th>
-                  <th>Records from</th>
-                  <th>Until</th>
-                  <th>State</th>
-                  <th className="cell-end">Looked at</th>
-                  <th className="cell-end">Queued</th>
+                  <th>{t("Started")}</th>
+                  <th>{t("RecordsFrom")}</th>
+                  <th>{t("Until")}</th>
+                  <th>{t("State")}</th>
+                  <th className="cell-end">{t("LookedAt")}</th>
+                  <th className="cell-end">{t("Queued")}</th>
                   <th>
-                    <span className="visually-hidden">Actions</span>
+                    <span className="visually-hidden">{t("Actions")}</span>
                   </th>
                 </tr>
               </thead>
@@ -97,8 +99,8 @@ export function ReplaysTab({ connector }: { connector: Connector }) {
                     <td>
                       <Pill tone={toneOf(each.status)}>{each.status}</Pill>
                     </td>
-                    <td className="number cell-end">{each.lookedAt.toLocaleString("en")}</td>
-                    <td className="number cell-end">{each.queued.toLocaleString("en")}</td>
+                    <td className="number cell-end">{each.lookedAt.toLocaleString(LOCALE)}</td>
+                    <td className="number cell-end">{each.queued.toLocaleString(LOCALE)}</td>
                     <td>{isRunning(each) && <StopReplay replay={each} />}</td>
                   </tr>
                 ))}

@@ -6,6 +6,7 @@ import { Button } from "~/ui/button";
 import { showToast } from "~/ui/toast";
 import { countText } from "./health";
 import { healthQuery, refreshConnector, type Connector } from "./queries";
+import { t } from "~/messages/connectors";
 
 export function ResendButton({ connector }: { connector: Connector }) {
   const client = useQueryClient();
@@ -16,7 +17,7 @@ export function ResendButton({ connector }: { connector: Connector }) {
     onSuccess: (changed) => {
       refreshConnector(client, changed);
       for (const key of ["messages", "connector-failures"]) void client.invalidateQueries({ queryKey: [key] });
-      showToast("Dead letters are being sent again, oldest first.");
+      showToast(t("DeadLettersAreBeingSentAgain"));
     },
     onError: (error) => showToast(error.message, { tone: "bad" }),
   });
@@ -24,10 +25,10 @@ export function ResendButton({ connector }: { connector: Connector }) {
   const isAny = health ? health.deadLetters > 0 : connector.dataFailurePolicy?.hasData === true;
   if (!mayResend || !isAny) return null;
   const isResending = connector.dataFailurePolicy?.resending === true;
-  const waits = isResending ? "It is being done." : health ? undefined : "They are being counted.";
+  const waits = isResending ? t("ItIsBeingDone") : health ? undefined : t("TheyAreBeingCounted");
   return (
     <Button writes onClick={() => resend.mutate()} disabledReason={waits} disabled={resend.isPending}>
-      {isResending ? "Resending…" : `Resend ${health ? countText(health.deadLetters) : "…"} ${health?.deadLetters === 1 ? "dead letter" : "dead letters"}`}
+      {isResending ? t("Resending") : t("ResendValueValue2", { value: health ? countText(health.deadLetters) : "…", value2: t("deadLetters", { count: health?.deadLetters ?? 0 }) })}
     </Button>
   );
 }

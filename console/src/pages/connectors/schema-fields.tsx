@@ -3,6 +3,7 @@ import type { ApiProblem } from "~/api/client";
 import { Button } from "~/ui/button";
 import { Checkbox, MoreFields, Select, TextArea, TextField } from "~/ui/field";
 import { MASK, mapLines, paramError, parseMapLines, type FormField, type FormValues } from "./schema-form";
+import { t } from "~/messages/connectors";
 
 interface OneProps {
   field: FormField;
@@ -27,9 +28,9 @@ function SecretField({ field, value, error, onChange }: OneProps) {
       <div className="field">
         <span className="field-label">{field.label}</span>
         <div className="secret-set">
-          <code>{MASK}</code> is set
-          <Button onClick={() => onChange("")} aria-label={`Replace ${field.label}`}>
-            Replace
+          {t.rich("codeIsSet", { code: <code>{MASK}</code> })}
+          <Button onClick={() => onChange("")} aria-label={t("ReplaceLabel", { label: field.label })}>
+            {t("Replace")}
           </Button>
         </div>
         {error && <p className="field-error">{error}</p>}
@@ -68,20 +69,20 @@ function MapField({ field, value, error, onChange }: OneProps) {
       {entries.map(([each, held]) => (
         <div key={each} className="map-row">
           <code>{each}</code> <code>{field.isSecret ? MASK : held}</code>
-          <Button look="quiet" aria-label={`Remove ${each}`} onClick={() => set(entries.filter(([other]) => other !== each))}>
-            Remove
+          <Button look="quiet" aria-label={t("RemoveEach", { each })} onClick={() => set(entries.filter(([other]) => other !== each))}>
+            {t("Remove")}
           </Button>
         </div>
       ))}
       {isAdding ? (
         <div className="map-row">
-          <input className="input" aria-label="Name" placeholder="Name" value={name} onChange={(event) => setName(event.target.value)} />
-          <input className="input" aria-label="Value" placeholder="Value" type={field.isSecret ? "password" : "text"} autoComplete="off" value={text} onChange={(event) => setText(event.target.value)} />
-          <Button onClick={add}>Add</Button>
+          <input className="input" aria-label={t("Name")} placeholder={t("Name")} value={name} onChange={(event) => setName(event.target.value)} />
+          <input className="input" aria-label={t("Value")} placeholder={t("Value")} type={field.isSecret ? "password" : "text"} autoComplete="off" value={text} onChange={(event) => setText(event.target.value)} />
+          <Button onClick={add}>{t("Add")}</Button>
         </div>
       ) : (
         <div>
-          <Button onClick={() => setAdding(true)}>Add one</Button>
+          <Button onClick={() => setAdding(true)}>{t("AddOne")}</Button>
         </div>
       )}
       {error && <p className="field-error">{error}</p>}
@@ -94,7 +95,7 @@ function MapField({ field, value, error, onChange }: OneProps) {
 
 function OneField(props: OneProps) {
   const { field, value, error, onChange } = props;
-  const label = field.isRequired ? `${field.label} (required)` : field.label;
+  const label = field.isRequired ? t("labelRequired", { label: field.label }) : field.label;
   const hint = field.description ? <Description text={field.description} /> : undefined;
   if (field.kind === "secret") return <SecretField {...props} />;
   if (field.kind === "map") return <MapField {...props} />;
@@ -154,7 +155,7 @@ export function TypeFields({ isShown, refusal, ...props }: FieldsProps & { isSho
     <>
       <SchemaFields {...props} fields={shown} />
       {more.length > 0 && (
-        <MoreFields summary="More settings of this type" hasValue={more.some((each) => props.values[each.path])} error={errors.join(" ") || undefined} refusal={refusal ?? null}>
+        <MoreFields summary={t("MoreSettingsOfThisType")} hasValue={more.some((each) => props.values[each.path])} error={errors.join(" ") || undefined} refusal={refusal ?? null}>
           <SchemaFields {...props} fields={more} />
         </MoreFields>
       )}

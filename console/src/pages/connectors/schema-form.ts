@@ -4,6 +4,7 @@
 import type { ApiProblem } from "~/api/client";
 import { fieldError } from "~/ui/field";
 import type { Params } from "./params";
+import { t } from "~/messages/connectors";
 
 export type FieldKind = "text" | "secret" | "number" | "flag" | "choice" | "list" | "choices" | "map" | "json";
 
@@ -29,19 +30,19 @@ type Schema = Record<string, unknown>;
 
 const LABELS: Readonly<Record<string, string>> = {
   url: "URL",
-  subgroups: "Also groups below",
-  clientId: "Client id",
-  tls: "Encrypted connection (TLS)",
-  bearer: "Bearer token",
-  secret: "Signing secret",
-  previousSecret: "Previous signing secret",
-  previousSecretUntil: "Previous signing secret ends",
-  storeResponses: "Keep responses of",
-  batch: "Records per request",
-  template: "Template",
-  "proxy.url": "Proxy",
-  "proxy.username": "Proxy user name",
-  "proxy.password": "Proxy password",
+  subgroups: t("AlsoGroupsBelow"),
+  clientId: t("ClientId"),
+  tls: t("EncryptedConnectionTLS"),
+  bearer: t("BearerToken"),
+  secret: t("SigningSecret"),
+  previousSecret: t("PreviousSigningSecret"),
+  previousSecretUntil: t("PreviousSigningSecretEnds"),
+  storeResponses: t("KeepResponsesOf"),
+  batch: t("RecordsPerRequest"),
+  template: t("Template"),
+  "proxy.url": t("Proxy"),
+  "proxy.username": t("ProxyUserName"),
+  "proxy.password": t("ProxyPassword"),
 };
 
 function isObject(value: unknown): value is Schema {

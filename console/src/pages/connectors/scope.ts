@@ -1,4 +1,6 @@
 // What a connector takes, as a sentence: everybody who sees a connector sees how far it reaches.
+import { t } from "~/messages/connectors";
+
 export interface ScopeInput {
   readonly groupName: string;
   readonly withSubgroups: boolean;
@@ -21,7 +23,7 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
 export const NAMED_MAX = 3;
 
 function joined(words: readonly string[]): string {
-  return words.length < 2 ? (words[0] ?? "") : `${words.slice(0, -1).join(", ")} and ${words[words.length - 1] ?? ""}`;
+  return words.length < 2 ? (words[0] ?? "") : t("valueAndValue2", { value: words.slice(0, -1).join(", "), value2: words[words.length - 1] ?? "" });
 }
 
 // Parts of a filter that all have to hold, divided at `&&` outside of brackets and strings. Null
@@ -69,12 +71,12 @@ export function scopeSentence(input: ScopeInput): string {
   const kinds = filtered ?? asked;
   const rest = filtered && parts ? parts.filter((each) => kindsOf(each) === null).join(" && ") : filter;
   const isEverything = !filter && !asked && input.deviceTypes.length === 0 && input.devices.length === 0;
-  const what = isEverything ? "everything" : kinds ? joined(kinds.map((each) => KIND_WORDS[each] ?? each)) : "all records";
-  const types = input.deviceTypes.length ? ` of type ${joined(input.deviceTypes)}` : "";
-  let which = types ? `devices${types}` : "all devices";
-  if (input.devices.length > NAMED_MAX) which = `${input.devices.length.toLocaleString("en")} devices${types}`;
-  else if (input.devices.length) which = `${joined(input.devices)}${types ? `, if${types}` : ""}`;
-  const where = `in ${input.groupName}${input.withSubgroups ? " and below" : ""}`;
+  const what = isEverything ? "everything" : kinds ? joined(kinds.map((each) => KIND_WORDS[each] ?? each)) : t("allRecords");
+  const types = input.deviceTypes.length ? ` ${t("ofTypeDeviceTypes", { deviceTypes: joined(input.deviceTypes) })}` : "";
+  let which = types ? `devices${types}` : t("allDevices");
+  if (input.devices.length > NAMED_MAX) which = t("countDevicesTypes", { count: input.devices.length, types });
+  else if (input.devices.length) which = `${joined(input.devices)}${types ? t("ifTypes", { types }) : ""}`;
+  const where = t("inGroupNameValue", { groupName: input.groupName, value: input.withSubgroups ? ` ${t("andBelow")}` : "" });
   const link = isEverything ? "from" : "of";
-  return `${what} ${link} ${which} ${where}${rest ? `, where ${rest}` : ""}`;
+  return `${what} ${link} ${which} ${where}${rest ? t("whereRest", { rest }) : ""}`;
 }

@@ -11,6 +11,7 @@ import { Dialog } from "~/ui/dialog";
 import { Pill } from "~/ui/pill";
 import { ErrorState, Loading } from "~/ui/state";
 import type { Connector } from "./queries";
+import { t } from "~/messages/connectors";
 
 export type TestReply = Schemas["ConnectorTestReply"];
 
@@ -21,11 +22,11 @@ export function sendTest(body: Schemas["ConnectorTestInput"]): Promise<TestReply
 export function TestResult({ reply }: { reply: TestReply }) {
   const { request, response, phase } = reply;
   return (
-    <div className="form" role="status" aria-label="Result of the test">
+    <div className="form" role="status" aria-label={t("ResultOfTest")}>
       <p>
-        <Pill tone={reply.delivered ? "good" : "bad"}>{reply.delivered ? "delivered" : "not delivered"}</Pill>{" "}
+        <Pill tone={reply.delivered ? "good" : "bad"}>{reply.delivered ? "delivered" : t("notDelivered")}</Pill>{" "}
         {outcomeWords({ outcome: reply.outcome, ...(response ? { status: response.status } : {}) })} · {duration(reply.durationMs)}
-        {!reply.delivered && phase && phase !== "complete" && ` · failed while ${phaseWords(phase)}`}
+        {!reply.delivered && phase && phase !== "complete" && ` ${t("failedWhilePhase", { phase: phaseWords(phase) })}`}
       </p>
       {reply.reason && <p className="ink-2">{reply.reason}</p>}
       {request && <ExchangeSides request={request} response={response} phase={phase} />}
@@ -44,21 +45,21 @@ export function SendTest({ connector }: { connector: Connector }) {
   };
   return (
     <>
-      <Button writes onClick={open} title="Sends one sample to the destination, now">
-        Send a test
+      <Button writes onClick={open} title={t("SendsOneSampleToDestinationNow")}>
+        {t("SendTest")}
       </Button>
       {isOpen && (
         <Dialog
-          title="Test delivery"
+          title={t("TestDelivery")}
           width="wide"
           onClose={() => setOpen(false)}
           actions={
             <Button writes onClick={() => test.mutate()} disabled={test.isPending}>
-              Send again
+              {t("SendAgain")}
             </Button>
           }
         >
-          <p className="ink-2">A sample, sent once. It is neither retried nor counted, and its id begins with test_.</p>
+          <p className="ink-2">{t("sampleSentOnceItIsNeither")}</p>
           {test.isPending && <Loading rows={3} />}
           {test.error && <ErrorState error={test.error} operation="POST /connector/test" groupId={connector.groupId} />}
           {test.data && !test.isPending && <TestResult reply={test.data} />}

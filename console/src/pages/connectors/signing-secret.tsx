@@ -12,13 +12,14 @@ import { TimeText } from "~/ui/time-text";
 import { hold, showToast } from "~/ui/toast";
 import { parseParams } from "./params";
 import { refreshConnector, type Connector } from "./queries";
+import { t } from "~/messages/connectors";
 
 const HOUR_MS = 3_600_000;
 const KEEPS: readonly (readonly [string, string])[] = [
   ["24", "24 hours"],
   ["168", "7 days"],
   ["720", "30 days"],
-  ["0", "Not at all"],
+  ["0", t("NotAtAll")],
 ];
 
 export function signingSecretOf(connector: Pick<Connector, "type" | "params">): string | null {
@@ -41,39 +42,39 @@ function RotateDialog({ connector, onClose }: { connector: Connector; onClose: (
   if (made)
     return (
       <Dialog
-        title="The new signing secret"
+        title={t("newSigningSecret")}
         onClose={onClose}
         actions={
           <Button look="primary" onClick={onClose}>
-            Done
+            {t("Done")}
           </Button>
         }
       >
-        <p>Every delivery is signed with it from now on. Give it to the receiver; it is not shown here again.</p>
+        <p>{t("EveryDeliveryIsSignedWithIt")}</p>
         <p className="secret-made">
-          <code>{signingSecretOf(made)}</code> <CopyButton text={signingSecretOf(made) ?? ""} label="Copy" />
+          <code>{signingSecretOf(made)}</code> <CopyButton text={signingSecretOf(made) ?? ""} label={t("Copy")} />
         </p>
         {made.previousSecretUntil ? (
           <p>
-            The old secret signs as well until <TimeText at={made.previousSecretUntil} />. Until then a receiver may verify with either.
+            {t.rich("oldSecretSignsAsWellUntil", { time: <TimeText at={made.previousSecretUntil} /> })}
           </p>
         ) : (
-          <p>The old secret signs no more.</p>
+          <p>{t("oldSecretSignsNoMore")}</p>
         )}
       </Dialog>
     );
   return (
     <Dialog
-      title="Replace the signing secret?"
+      title={t("ReplaceSigningSecret")}
       onClose={onClose}
       actions={
         <Button look="primary" writes onClick={() => rotate.mutate()} disabled={rotate.isPending}>
-          Replace it
+          {t("ReplaceIt")}
         </Button>
       }
     >
-      <p>The service makes a new secret and signs with both for a time, so that the receiver can change without losing a delivery.</p>
-      <Select label="How long the old secret signs as well" options={KEEPS} value={hours} onChange={(event) => setHours(event.target.value)} />
+      <p>{t("serviceMakesNewSecretAndSigns")}</p>
+      <Select label={t("HowLongOldSecretSignsAs")} options={KEEPS} value={hours} onChange={(event) => setHours(event.target.value)} />
       {rotate.error && <ErrorState error={rotate.error} operation="POST /connector/rotateSecret" groupId={connector.groupId} />}
     </Dialog>
   );
@@ -84,31 +85,31 @@ export function SigningSecretCard({ connector }: { connector: Connector }) {
   const [isOpen, setOpen] = useState(false);
   const { groupId, id: connectorId, previousSecretUntil } = connector;
   const end = () =>
-    hold("The old signing secret will sign no more.", async () => {
+    hold(t("oldSigningSecretWillSignNo"), async () => {
       refreshConnector(client, await read(api.POST("/connector/endSecretRotation", { body: { groupId, connectorId } })));
-      showToast("Only the new signing secret signs now.");
+      showToast(t("OnlyNewSigningSecretSignsNow"));
     });
   // The dialog stays while the secret that it shows is what made this card change.
   if (!signingSecretOf(connector) && !isOpen) return null;
   return (
-    <Card title="Signing secret" note="Standard Webhooks" className="form">
+    <Card title={t("SigningSecret")} note={t("StandardWebhooks")} className="form">
       {previousSecretUntil ? (
         <>
           <p>
-            It is being replaced. The old secret signs as well until <TimeText at={previousSecretUntil} />.
+            {t.rich("ItIsBeingReplacedOldSecret", { time: <TimeText at={previousSecretUntil} /> })}
           </p>
           <div>
             <Button writes onClick={end}>
-              End the old secret now
+              {t("EndOldSecretNow")}
             </Button>
           </div>
         </>
       ) : (
         <>
-          <p className="ink-2">Each delivery is signed with a secret that the receiver knows. Replace it now and then, and when somebody has seen it.</p>
+          <p className="ink-2">{t("EachDeliveryIsSignedWithSecret")}</p>
           <div>
             <Button writes onClick={() => setOpen(true)}>
-              Replace the secret…
+              {t("ReplaceSecret")}
             </Button>
           </div>
         </>

@@ -10,6 +10,8 @@ import { adviceOf } from "./failure-words";
 import { failuresQuery, healthQuery, type Connector } from "./queries";
 import { ResendButton } from "./resend";
 import { SendTest } from "./send-test";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/connectors";
 
 interface StatusProps {
   connector: Connector;
@@ -22,25 +24,25 @@ function Headline({ connector, health }: StatusProps) {
   if (code === "failing" && failingSince)
     return (
       <>
-        Failing since <TimeText at={failingSince} />
+        {t.rich("FailingSinceTime", { time: <TimeText at={failingSince} /> })}
       </>
     );
-  if (code === "failing") return <>Failing</>;
-  if (code === "lastFailed") return <>The last attempt failed</>;
+  if (code === "failing") return <>{t("Failing")}</>;
+  if (code === "lastFailed") return <>{t("lastAttemptFailed2")}</>;
   if (code === "filterFailing")
     return (
       <>
-        The filter fails since <TimeText at={connector.filterFailing?.since} />
+        {t.rich("filterFailsSinceTime", { time: <TimeText at={connector.filterFailing?.since} /> })}
       </>
     );
-  if (code === "stopped") return <>The receiver has stopped this connector</>;
-  if (code === "disabled") return <>Disabled</>;
-  if (code === "resending") return <>Dead letters are being sent again</>;
-  if (code === "heldBack") return <>Deliveries are held back</>;
-  if (code === "rateLimited") return <>At its rate limit</>;
-  if (code === "deadLetters") return <>Forwarding again, with dead letters</>;
-  if (code === "unknown") return <>The state is being read</>;
-  return <>Forwarding</>;
+  if (code === "stopped") return <>{t("receiverHasStoppedThisConnector")}</>;
+  if (code === "disabled") return <>{t("Disabled")}</>;
+  if (code === "resending") return <>{t("DeadLettersAreBeingSentAgain2")}</>;
+  if (code === "heldBack") return <>{t("DeliveriesAreHeldBack")}</>;
+  if (code === "rateLimited") return <>{t("AtItsRateLimit")}</>;
+  if (code === "deadLetters") return <>{t("ForwardingAgainWithDeadLetters")}</>;
+  if (code === "unknown") return <>{t("stateIsBeingRead")}</>;
+  return <>{t("Forwarding")}</>;
 }
 
 function Cause({ connector, health }: StatusProps) {
@@ -49,25 +51,24 @@ function Cause({ connector, health }: StatusProps) {
   const { code } = stateOf(connector, health);
   const { error, filterFailing } = connector;
   const failure = failures.find((each) => each.message === error?.message);
-  if (code === "disabled") return <p>Nothing is queued for it, and what is queued waits. A replay fetches what arrived meanwhile.</p>;
+  if (code === "disabled") return <p>{t("NothingIsQueuedForItAnd")}</p>;
   if (code === "filterFailing" && filterFailing)
     return (
       <p>
-        It cannot be evaluated for {filterFailing.failed.toLocaleString("en")} of the last {filterFailing.evaluated.toLocaleString("en")} records, which are not forwarded. {error?.message}
+        {t("ItCannotBeEvaluatedForFailed", { failed: filterFailing.failed, evaluated: filterFailing.evaluated, message: error?.message })}
       </p>
     );
-  if (code === "rateLimited") return <p>More deliveries are due than this connector may send in a second. Nothing is lost.</p>;
+  if (code === "rateLimited") return <p>{t("MoreDeliveriesAreDueThanThis")}</p>;
   if (code === "forwarding" || code === "unknown" || !error?.message) return null;
   return (
     <>
       <p>
-        Last error: <strong>{error.message}</strong>{" "}
-        <span className="ink-2">
+        {t.rich("LastErrorStrongPart", { strong: <strong>{error.message}</strong>, part: <span className="ink-2">
           <TimeText at={error.at} withAgo />
-        </span>
+        </span> })}
       </p>
       {failure && code !== "deadLetters" && code !== "resending" && <p>{adviceOf(failure)}</p>}
-      {code === "heldBack" && <p>This connector is ordered: the deliveries of a device wait until an earlier one of it has arrived, is given up or cancelled.</p>}
+      {code === "heldBack" && <p>{t("ThisConnectorIsOrderedDeliveriesOf")}</p>}
     </>
   );
 }
@@ -91,8 +92,8 @@ function NextAttempt({ at }: { at: string }) {
 }
 
 function waitingNote(health: Health): string {
-  if (health.heldBack > 0) return `${countText(health.heldBack)} for an earlier one of their device`;
-  if (health.rateLimited > 0) return `${countText(health.rateLimited)} for the rate limit`;
+  if (health.heldBack > 0) return t("heldBackForEarlierOneOfTheir", { heldBack: countText(health.heldBack) });
+  if (health.rateLimited > 0) return t("rateLimitedForRateLimit", { rateLimited: countText(health.rateLimited) });
   return "";
 }
 
@@ -107,12 +108,12 @@ function Figures({ connector, health }: { connector: Connector; health: Health }
       <Figure name="Dead letters" value={countText(health.deadLetters)} tone={health.deadLetters > 0 ? "warn" : undefined}>
         {health.deadLetters > 0 && keptUntil && (
           <>
-            kept, the first until <TimeText at={keptUntil} precision="minute" />
+            {t.rich("keptFirstUntilTime", { time: <TimeText at={keptUntil} precision="minute" /> })}
           </>
         )}
       </Figure>
-      <Figure name="Lost in this range" value={failures ? `${lost.toLocaleString("en")}${lost > 0 && failures.isMore ? "+" : ""}` : "…"} tone={lost > 0 ? "bad" : undefined}>
-        {lost > 0 && "given up and no longer kept"}
+      <Figure name="Lost in this range" value={failures ? `${lost.toLocaleString(LOCALE)}${lost > 0 && failures.isMore ? "+" : ""}` : "…"} tone={lost > 0 ? "bad" : undefined}>
+        {lost > 0 && t("givenUpAndNoLongerKept")}
       </Figure>
       <Figure name="Waiting" value={countText(health.waiting)} tone={health.heldBack > 0 ? "warn" : undefined}>
         {waitingNote(health)}

@@ -5,9 +5,10 @@ import { Button } from "~/ui/button";
 import { showToast } from "~/ui/toast";
 import { nameOr } from "~/ui/name";
 import { refreshConnector, type Connector } from "./queries";
+import { t } from "~/messages/connectors";
 
 export const DISABLED_MEANS =
-  "While it is disabled, no deliveries are created and queued ones wait. A replay fetches what arrived meanwhile.";
+  t("WhileItIsDisabledNoDeliveries");
 
 export function useToggle(connector: Connector) {
   const client = useQueryClient();
@@ -27,9 +28,9 @@ export function useToggle(connector: Connector) {
     onSuccess: (changed, enabled) => {
       refreshConnector(client, changed);
       const name = nameOr(connector.name, connector.id);
-      const words = enabled ? `${name} forwards again. A replay fetches what arrived meanwhile.` : `${name} is disabled. ${DISABLED_MEANS}`;
+      const words = enabled ? t("nameForwardsAgainReplayFetchesWhat", { name }) : t("nameIsDisabledDISABLEDMEANS", { name, DISABLED_MEANS });
       const undo = () => put(!enabled).then((back) => refreshConnector(client, back), failed);
-      showToast(words, { action: { label: "Undo", run: undo } });
+      showToast(words, { action: { label: t("Undo"), run: undo } });
     },
     onError: (error, _enabled, before) => {
       // Without the service nothing else would say how it is.

@@ -6,6 +6,7 @@ import { TextArea, TextField, fieldError } from "~/ui/field";
 import { Card } from "~/ui/page";
 import { ROTA, ownFields, type ContactPointForm } from "./form";
 import { RotaFields } from "./rota-fields";
+import { t } from "~/messages/contacts";
 
 export function ContactPointFields({ groupId, type, form, fields, problem, onChange }: {
   groupId: string;
@@ -17,13 +18,13 @@ export function ContactPointFields({ groupId, type, form, fields, problem, onCha
 }) {
   return (
     <>
-      <Card title="Name" className="form">
-        <TextField label="Name" error={fieldError(problem, "name")} value={form.name} onChange={(event) => onChange({ name: event.target.value })} />
-        <TextArea label="Description" error={fieldError(problem, "description")} rows={2} value={form.description} onChange={(event) => onChange({ description: event.target.value })} />
+      <Card title={t("Name")} className="form">
+        <TextField label={t("Name")} error={fieldError(problem, "name")} value={form.name} onChange={(event) => onChange({ name: event.target.value })} />
+        <TextArea label={t("Description")} error={fieldError(problem, "description")} rows={2} value={form.description} onChange={(event) => onChange({ description: event.target.value })} />
       </Card>
-      <Card title={type === ROTA ? "Who may use it" : "To whom"} className="form">
+      <Card title={type === ROTA ? t("WhoMayUseIt") : t("ToWhom")} className="form">
         {fieldError(problem, "type") && <p className="field-error">{fieldError(problem, "type")}</p>}
-        {type === "push" && <p className="ink-2">To every member of the group who has registered a phone or a browser.</p>}
+        {type === "push" && <p className="ink-2">{t("ToEveryMemberOfGroupWho")}</p>}
         <TypeFields
           fields={ownFields(fields)}
           isShown={(each) => each.isRequired || each.path === "subgroups"}

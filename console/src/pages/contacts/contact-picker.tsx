@@ -4,6 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { Popover } from "~/ui/menu";
 import { nameOr } from "~/ui/name";
 import { useContactPoints } from "./queries";
+import { t } from "~/messages/contacts";
 
 const CONTACT_POINTS_MAX = 20;
 
@@ -25,12 +26,12 @@ export function ContactPointsField({ groupId, label, hint, error, ids, onChange 
       </span>
       <div className="chips">
         {ids.map((each) => (
-          <button key={each} type="button" className="chip" aria-label={`Remove ${nameOf(each)}`} title={each} onClick={() => onChange(ids.filter((other) => other !== each))}>
+          <button key={each} type="button" className="chip" aria-label={t("RemoveEach", { each: nameOf(each) })} title={each} onClick={() => onChange(ids.filter((other) => other !== each))}>
             {nameOf(each)} <span aria-hidden="true">×</span>
           </button>
         ))}
         {others.length > 0 && ids.length < CONTACT_POINTS_MAX && (
-          <Popover label={<>{ids.length === 0 ? "Choose a contact point" : "Add a contact point"} <span aria-hidden="true">⌄</span></>}>
+          <Popover label={<>{ids.length === 0 ? t("ChooseContactPoint") : t("AddContactPoint")} <span aria-hidden="true">⌄</span></>}>
             {(close) => (
               <div className="menu">
                 {others.map((each) => (
@@ -57,10 +58,9 @@ export function ContactPointsField({ groupId, label, hint, error, ids, onChange 
           hint
         ) : (
           <>
-            There are none yet.{" "}
-            <Link to="/g/$groupId/contact-points/new" params={{ groupId }}>
-              Create a contact point
-            </Link>
+            {t.rich("ThereAreNoneYetLink", { link: <Link to="/g/$groupId/contact-points/new" params={{ groupId }}>
+              {t("CreateContactPoint")}
+            </Link> })}
           </>
         )}
       </p>

@@ -21,13 +21,14 @@ import { ROTA, bodyOf, differences, formOf, isComplete, parseShifts } from "./fo
 import { contactPointQuery, contactPointTypesQuery, refreshContactPoint, useContactPoints, type ContactPoint } from "./queries";
 import { TestButton, TestOutcome, type ContactPointTest } from "./test-outcome";
 import { contactWords, shiftWords, type User } from "./words";
+import { t } from "~/messages/contacts";
 import "~/pages/connectors/connectors.css";
 import "./contacts.css";
 
 const route = getRouteApi("/frame/g/$groupId/contact-points/$contactPointId");
 
 function Users({ groupId, users }: { groupId: string; users: readonly User[] }) {
-  if (users.length === 0) return <span className="ink-2">nothing in this group</span>;
+  if (users.length === 0) return <span className="ink-2">{t("nothingInThisGroup")}</span>;
   return users.map((each, index) => (
     <span key={each.id}>
       {index > 0 && ", "}
@@ -54,7 +55,7 @@ function Shifts({ contact, nameOf }: { contact: ContactPoint; nameOf: (id: strin
         </div>
       ))}
       <div className="ink-2">
-        else {nameOf(String(params.fallback))}; {String(params.timezone)}
+        {t("elseNameOfTimezone", { nameOf: nameOf(String(params.fallback)), timezone: String(params.timezone) })}
       </div>
     </>
   );
@@ -70,25 +71,25 @@ function About({ contact, users }: { contact: ContactPoint; users: readonly User
         rows={[
           ...(isRota
             ? ([
-                ["On call now", <strong key="now">{(contact.onCall ?? []).map(nameOf).join(", ")}</strong>],
-                ["Shifts", <Shifts key="shifts" contact={contact} nameOf={nameOf} />],
+                [t("OnCallNow"), <strong key="now">{(contact.onCall ?? []).map(nameOf).join(", ")}</strong>],
+                [t("Shifts"), <Shifts key="shifts" contact={contact} nameOf={nameOf} />],
               ] as const)
-            : ([["To", contactWords(contact, nameOf)]] as const)),
-          ["Used by", <Users key="users" groupId={contact.groupId} users={users} />],
+            : ([[t("To"), contactWords(contact, nameOf)]] as const)),
+          [t("UsedBy"), <Users key="users" groupId={contact.groupId} users={users} />],
           // What a rota sends leaves through those who are on call.
           ...(isRota
             ? []
             : ([
-                ["Last sent", <TimeText key="sent" at={contact.lastSentAt} withAgo none="never" />],
+                [t("LastSent"), <TimeText key="sent" at={contact.lastSentAt} withAgo none={t("never")} />],
                 [
-                  "Last error",
+                  t("LastError"),
                   error?.message ? (
                     <>
                       <TimeText at={error.at} withAgo /> {error.message}
                       {error.since && (
                         <>
                           {" "}
-                          · failing since <TimeText at={error.since} withAgo />
+                          {t.rich("failingSinceTime", { time: <TimeText at={error.since} withAgo /> })}
                         </>
                       )}
                     </>
@@ -116,7 +117,7 @@ function Fields({ contact, fields }: { contact: ContactPoint; fields: readonly F
     readNewest: () => fetchNewest(contactPointQuery(groupId, contactPointId)),
     onStored: (version) => refreshContactPoint(client, version),
     compare: (mine, theirs) => differences(mine, theirs, fields),
-    savedText: "Saved.",
+    savedText: t("Saved"),
     fields: ["name", "description", "type", ...paramNames(fields)],
   });
   return (
@@ -140,7 +141,7 @@ function DeleteButton({ contact, users }: { contact: ContactPoint; users: readon
   const navigate = useNavigate();
   const { groupId, id: contactPointId } = contact;
   const remove = () => {
-    hold(`Deleting ${nameOr(contact.name, contactPointId)}`, async () => {
+    hold(t("DeletingName", { name: nameOr(contact.name, contactPointId) }), async () => {
       await read(api.DELETE("/contactPoint", { params: { query: { groupId, contactPointId } } }));
       client.removeQueries({ queryKey: ["contact-point", groupId, contactPointId] });
       await client.invalidateQueries({ queryKey: ["contact-points"] });
@@ -149,8 +150,8 @@ function DeleteButton({ contact, users }: { contact: ContactPoint; users: readon
   };
   const names = users.map((each) => each.name).join(", ");
   return (
-    <Button look="danger" onClick={remove} disabledReason={names ? `It is used by ${names}; remove it there first.` : undefined}>
-      Delete
+    <Button look="danger" onClick={remove} disabledReason={names ? t("ItIsUsedByNamesRemove", { names }) : undefined}>
+      {t("Delete")}
     </Button>
   );
 }
@@ -166,12 +167,12 @@ export function ContactPointPage() {
   return (
     <>
       <PageHeader
-        title={found?.name ?? "Contact point"}
+        title={found?.name ?? t("ContactPoint")}
         above={
           <>
             {group.data?.name} /{" "}
             <Link to="/g/$groupId/contact-points" params={{ groupId }}>
-              Contact points
+              {t("ContactPoints")}
             </Link>
           </>
         }
@@ -187,14 +188,14 @@ export function ContactPointPage() {
           )
         }
       />
-      <div role="status" className="test-status" aria-label="Outcome of the test">
+      <div role="status" className="test-status" aria-label={t("OutcomeOfTest")}>
         {test?.contactPointId === contactPointId && <TestOutcome test={test} />}
       </div>
-      <QueryView query={query} noun="contact point" operation="GET /contactPoint" groupId={groupId}>
+      <QueryView query={query} noun={t("contactPoint")} operation="GET /contactPoint" groupId={groupId}>
         {(contact) => (
           <>
             <About contact={contact} users={users} />
-            {mayWrite ? <Edit key={contact.id} contact={contact} /> : <Locked label="Edit" operation="PUT /contactPoint" groupId={groupId} />}
+            {mayWrite ? <Edit key={contact.id} contact={contact} /> : <Locked label={t("Edit")} operation="PUT /contactPoint" groupId={groupId} />}
           </>
         )}
       </QueryView>

@@ -13,13 +13,14 @@ import { TimeText } from "~/ui/time-text";
 import { nameOr } from "~/ui/name";
 import { contactPointTypesQuery, contactPointsBelowQuery, contactPointsQuery, useContactPoints, type ContactPoint } from "./queries";
 import { contactWords, usersOf, type User } from "./words";
+import { t } from "~/messages/contacts";
 import "~/pages/connectors/connectors.css";
 
 const route = getRouteApi("/frame/g/$groupId/contact-points");
 
 export function ContactPointPill({ contact }: { contact: ContactPoint }) {
   const { error } = contact;
-  if (!error?.message) return <span className="ink-3">no error</span>;
+  if (!error?.message) return <span className="ink-3">{t("noError")}</span>;
   return (
     <Pill tone={error.since ? "bad" : "idle"} title={error.message}>
       {error.message}
@@ -44,7 +45,7 @@ function useColumns(groupId: string): Column<ContactPoint>[] {
     return [
       {
         id: "name",
-        head: "Name",
+        head: t("Name"),
         width: "minmax(130px, 1.2fr)",
         card: "title",
         cell: (row) =>
@@ -57,10 +58,10 @@ function useColumns(groupId: string): Column<ContactPoint>[] {
             nameOr(row.name, row.id)
           ),
       },
-      { id: "type", head: "Type", width: "minmax(100px, 0.8fr)", card: "line", cell: (row) => typeName(row.type) },
+      { id: "type", head: t("Type"), width: "minmax(100px, 0.8fr)", card: "line", cell: (row) => typeName(row.type) },
       {
         id: "to",
-        head: "To",
+        head: t("To"),
         width: "minmax(130px, 1.5fr)",
         card: "wide",
         cell: (row) =>
@@ -68,22 +69,22 @@ function useColumns(groupId: string): Column<ContactPoint>[] {
             <span title={contactWords(row, nameOf)}>{contactWords(row, nameOf)}</span>
           ) : (
             <span className="ink-2">
-              of <GroupName groupId={row.groupId} />
+              {t.rich("ofGroup", { group: <GroupName groupId={row.groupId} /> })}
             </span>
           ),
       },
       {
         id: "users",
-        head: "Used",
+        head: t("Used"),
         width: "minmax(120px, 1.2fr)",
         card: "wide",
         cell: (row) => {
           const names = users(row.id);
-          return names ? <span title={names}><span className="if-card">used </span>by {names}</span> : <span className="ink-3"><span className="if-card">used </span>not in this group</span>;
+          return names ? <span title={names}>{t.rich("partByNames", { part: <span className="if-card">{t("used")}{" "}</span>, names })}</span> : <span className="ink-3">{t.rich("partNotInThisGroup", { part: <span className="if-card">{t("used")}{" "}</span> })}</span>;
         },
       },
-      { id: "sent", head: "Last sent", width: "148px", cell: (row) => (row.params && row.type !== "rota" ? <TimeText at={row.lastSentAt} precision="minute" none="never" /> : <span className="ink-3">–</span>) },
-      { id: "error", head: "State", width: "minmax(120px, 1fr)", card: "line", cell: (row) => (row.params ? <ContactPointPill contact={row} /> : null) },
+      { id: "sent", head: t("LastSent"), width: "148px", cell: (row) => (row.params && row.type !== "rota" ? <TimeText at={row.lastSentAt} precision="minute" none={t("never")} /> : <span className="ink-3">–</span>) },
+      { id: "error", head: t("State"), width: "minmax(120px, 1fr)", card: "line", cell: (row) => (row.params ? <ContactPointPill contact={row} /> : null) },
     ];
   }, [groupId, types, usersFor, nameOf]);
 }
@@ -108,25 +109,25 @@ export function ContactPointsPage() {
   return (
     <ListPage
       groupId={groupId}
-      title="Contact points"
+      title={t("ContactPoints")}
       query={useQuery(contactPointsQuery(groupId))}
       rows={(usable) => (withBelow ? merged(usable, below ?? []) : usable)}
       readOperation="GET /group/contactPoints"
       createOperation="POST /contactPoint"
       newPage="/g/$groupId/contact-points/new"
-      newLabel="New contact point"
+      newLabel={t("NewContactPoint")}
       empty={{
-        text: "A contact point is recipients with a name, such as Technicians, which several notifications use. A rota stands for whoever is on call at that time.",
-        create: "Create the first contact point",
+        text: t("contactPointIsRecipientsWithName"),
+        create: t("CreateFirstContactPoint"),
         curl: `curl -H "Authorization: Bearer $TOKEN" \\
   -H "Content-Type: application/json" \\
   -d '{"groupId":"${groupId}","name":"Technicians","type":"webhook","params":"{\\"url\\":\\"https://example.com/alarm\\"}"}' \\
   "${SERVICE_URL}/contactPoint"`,
       }}
-      nouns={["contact point", "contact points"]}
+      nouns={[t("contactPoint"), t("contactPoints")]}
       columns={columns}
       textOf={(each) => `${each.name ?? ""} ${each.type} ${contactWords(each, nameOf)}`}
-      placeholder="Name, type or recipient"
+      placeholder={t("NameTypeOrRecipient")}
       q={q}
       rowHeight={40}
       onOpen={open}

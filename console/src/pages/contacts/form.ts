@@ -3,6 +3,7 @@ import type { Schemas } from "~/api/client";
 import { parseParams } from "~/pages/connectors/params";
 import { paramsOf, valuesOf, type FormField, type FormValues } from "~/pages/connectors/schema-form";
 import { differing, type VersionRow } from "~/ui/versions";
+import { t } from "~/messages/contacts";
 
 export interface Shift {
   readonly contactPoint: string;
@@ -79,7 +80,7 @@ export function bodyOf(form: ContactPointForm, type: string, fields: readonly Fo
   return { name: form.name.trim(), description: form.description.trim(), params: JSON.stringify(params) };
 }
 
-const LABELS = { name: "Name", description: "Description", timezone: "Time zone", fallback: "While nobody is on call", shifts: "Shifts" } as const;
+const LABELS = { name: "Name", description: t("Description"), timezone: t("TimeZone"), fallback: t("WhileNobodyIsOnCall"), shifts: t("Shifts") } as const;
 
 export function differences(mine: ContactPointForm, theirs: ContactPointForm, fields: readonly FormField[]): VersionRow[] {
   return differing([
@@ -89,13 +90,13 @@ export function differences(mine: ContactPointForm, theirs: ContactPointForm, fi
 }
 
 export function isComplete(form: ContactPointForm, type: string, fields: readonly FormField[]): string | undefined {
-  if (!form.name.trim()) return "It needs a name.";
-  if (ownFields(fields).some((each) => each.isRequired && !(form.values[each.path] ?? "").trim())) return "The destination is not filled in yet.";
+  if (!form.name.trim()) return t("ItNeedsName");
+  if (ownFields(fields).some((each) => each.isRequired && !(form.values[each.path] ?? "").trim())) return t("destinationIsNotFilledInYet");
   if (type !== ROTA) return undefined;
   const shifts = shiftsOf(form);
-  if (shifts.length === 0) return "It needs a shift.";
-  if (shifts.some((each) => !each.contactPoint)) return "A shift needs a contact point.";
-  if (shifts.some((each) => each.days.length === 0)) return "A shift needs a day.";
-  if (!form.fallback) return "It needs a contact point for when nobody is on call.";
+  if (shifts.length === 0) return t("ItNeedsShift");
+  if (shifts.some((each) => !each.contactPoint)) return t("shiftNeedsContactPoint");
+  if (shifts.some((each) => each.days.length === 0)) return t("shiftNeedsDay");
+  if (!form.fallback) return t("ItNeedsContactPointForWhen");
   return undefined;
 }

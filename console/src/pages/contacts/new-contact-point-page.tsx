@@ -12,6 +12,7 @@ import { ContactPointFields } from "./contact-fields";
 import { bodyOf, emptyForm, isComplete } from "./form";
 import { contactPointTypesQuery, refreshContactPoint } from "./queries";
 import { CONTACT_TYPE_HINTS } from "./words";
+import { t } from "~/messages/contacts";
 import "~/pages/connectors/connectors.css";
 import "./contacts.css";
 
@@ -27,7 +28,7 @@ function NewFields({ groupId, type, expectedParameters }: { groupId: string } & 
     mutationFn: () => read(api.POST("/contactPoint", { body: { groupId, type, ...bodyOf(form, type, fields) } })),
     onSuccess: (created) => {
       refreshContactPoint(client, created);
-      showToast(`Notifications can be sent to ${created.name ?? "it"} from now on.`);
+      showToast(t("NotificationsCanBeSentToName", { name: created.name ?? "it" }));
       void navigate({ to: "/g/$groupId/contact-points/$contactPointId", params: { groupId, contactPointId: created.id } });
     },
   });
@@ -45,14 +46,14 @@ export function NewContactPointPage() {
   const setSearch = route.useNavigate();
   const { isOperator } = useRights(groupId);
   return (
-    <NewPage groupId={groupId} title="New contact point" list={{ to: "/g/$groupId/contact-points", label: "Contact points" }} operation="POST /contactPoint" query={useQuery(contactPointTypesQuery)}>
+    <NewPage groupId={groupId} title={t("NewContactPoint")} list={{ to: "/g/$groupId/contact-points", label: t("ContactPoints") }} operation="POST /contactPoint" query={useQuery(contactPointTypesQuery)}>
       {(types) => {
         const chosen = types.find((each) => each.type === type && !each.unavailable);
         return (
           <>
             <TypeChoice
-              title="How does it reach them?"
-              label="Type of contact point"
+              title={t("HowDoesItReachThem")}
+              label={t("TypeOfContactPoint")}
               types={types}
               hints={CONTACT_TYPE_HINTS}
               chosen={chosen?.type}

@@ -8,6 +8,7 @@ import { Card } from "~/ui/page";
 import { ALL_DAYS, ROTA, newShift, shiftsOf, type ContactPointForm, type Shift } from "./form";
 import { useContactPoints } from "./queries";
 import { shiftWords } from "./words";
+import { t } from "~/messages/contacts";
 
 const SHIFTS_MAX = 100;
 
@@ -22,13 +23,13 @@ type Options = readonly (readonly [string, string])[];
 
 // With what is chosen, also where it cannot be seen any more.
 function withChosen(options: Options, chosen: string): Options {
-  return [["", "Choose one"], ...options, ...(chosen && !options.some(([id]) => id === chosen) ? [[chosen, chosen] as const] : [])];
+  return [["", t("ChooseOne")], ...options, ...(chosen && !options.some(([id]) => id === chosen) ? [[chosen, chosen] as const] : [])];
 }
 
 function Days({ shift, error, onChange }: { shift: Shift; error: string | undefined; onChange: (days: readonly number[]) => void }) {
   return (
     <fieldset className={`shift-days ${error ? "field-wrong" : ""}`}>
-      <legend className="field-label">Begins on</legend>
+      <legend className="field-label">{t("BeginsOn")}</legend>
       {ALL_DAYS.map((day) => {
         const isOn = shift.days.includes(day);
         const name = DAYS[day - 1] ?? "";
@@ -52,17 +53,17 @@ function ShiftFields({ index, shift, options, problem, onChange, onRemove }: {
   onChange: (change: Partial<Shift>) => void;
   onRemove: () => void;
 }) {
-  const errorOf = (name: string) => fieldError(problem, `params.shifts[${index}].${name}`);
+  const errorOf = (name: string) => fieldError(problem, t("paramsShiftsIndexName", { index, name }));
   return (
-    <div className="shift" role="group" aria-label={`Shift ${index + 1}`}>
-      <Select label="Contact point" options={withChosen(options, shift.contactPoint)} value={shift.contactPoint} error={errorOf("contactPoint")} onChange={(event) => onChange({ contactPoint: event.target.value })} />
+    <div className="shift" role="group" aria-label={t("ShiftValue", { value: index + 1 })}>
+      <Select label={t("ContactPoint")} options={withChosen(options, shift.contactPoint)} value={shift.contactPoint} error={errorOf("contactPoint")} onChange={(event) => onChange({ contactPoint: event.target.value })} />
       <Days shift={shift} error={errorOf("days")} onChange={(days) => onChange({ days })} />
-      <TextField label="From" type="time" value={shift.from} error={errorOf("from")} onChange={(event) => onChange({ from: event.target.value })} />
-      <TextField label="To" type="time" value={shift.to} error={errorOf("to")} onChange={(event) => onChange({ to: event.target.value })} />
+      <TextField label={t("From")} type="time" value={shift.from} error={errorOf("from")} onChange={(event) => onChange({ from: event.target.value })} />
+      <TextField label={t("To")} type="time" value={shift.to} error={errorOf("to")} onChange={(event) => onChange({ to: event.target.value })} />
       <p className="shift-words field-hint">
         <span>{shiftWords(shift)}</span>
-        <Button look="quiet" aria-label={`Remove shift ${index + 1}`} onClick={onRemove}>
-          Remove
+        <Button look="quiet" aria-label={t("RemoveShiftValue", { value: index + 1 })} onClick={onRemove}>
+          {t("Remove")}
         </Button>
       </p>
     </div>
@@ -77,8 +78,8 @@ export function RotaFields({ groupId, form, problem, onChange }: Props) {
   const zones = Intl.supportedValuesOf("timeZone");
   const only = problem?.fields.find((each) => each.field === "params.shifts")?.message;
   return (
-    <Card title="Shifts" note="several may be on call at once" className="form shifts">
-      {options.length === 0 && <p className="ink-2">A rota stands for other contact points: create those of the people first.</p>}
+    <Card title={t("Shifts")} note={t("severalMayBeOnCallAt")} className="form shifts">
+      {options.length === 0 && <p className="ink-2">{t("rotaStandsForOtherContactPoints")}</p>}
       {shifts.map((shift, index) => (
         <ShiftFields
           key={index}
@@ -92,22 +93,22 @@ export function RotaFields({ groupId, form, problem, onChange }: Props) {
       ))}
       {only && <p className="field-error">{only}</p>}
       <div>
-        <Button onClick={() => set([...shifts, newShift(shifts.length === 0 ? (options[0]?.[0] ?? "") : "")])} disabledReason={shifts.length < SHIFTS_MAX ? undefined : `${SHIFTS_MAX} at most`}>
-          Add a shift
+        <Button onClick={() => set([...shifts, newShift(shifts.length === 0 ? (options[0]?.[0] ?? "") : "")])} disabledReason={shifts.length < SHIFTS_MAX ? undefined : t("SHIFTSMAXAtMost", { SHIFTS_MAX })}>
+          {t("AddShift")}
         </Button>
       </div>
       <div className="rota-rest">
         <Select
-          label="While nobody is on call"
-          hint="So that every alert reaches somebody."
+          label={t("WhileNobodyIsOnCall")}
+          hint={t("SoThatEveryAlertReachesSomebody")}
           options={withChosen(options, form.fallback)}
           value={form.fallback}
           error={fieldError(problem, "params.fallback")}
           onChange={(event) => onChange({ fallback: event.target.value })}
         />
         <Select
-          label="Time zone"
-          hint="The time zone of the shifts."
+          label={t("TimeZone")}
+          hint={t("timeZoneOfShifts")}
           options={[...new Set(["UTC", form.timezone, ...zones])].map((each) => [each, each] as const)}
           value={form.timezone}
           error={fieldError(problem, "params.timezone")}

@@ -8,6 +8,7 @@ import { Pill } from "~/ui/pill";
 import { showToast } from "~/ui/toast";
 import { ROTA } from "./form";
 import { contactPointQuery, useContactPoints, type ContactPoint } from "./queries";
+import { t } from "~/messages/contacts";
 
 const POLL_MS = 1_000;
 
@@ -44,8 +45,8 @@ export function TestButton({ contact, onTest }: { contact: ContactPoint; onTest:
     onError: (error) => void showToast(error.message, { tone: "bad" }),
   });
   return (
-    <Button writes onClick={() => run.mutate()} disabled={run.isPending} title="To all who would be notified now; five a minute">
-      Test
+    <Button writes onClick={() => run.mutate()} disabled={run.isPending} title={t("ToAllWhoWouldBeNotified")}>
+      {t("Test")}
     </Button>
   );
 }
@@ -59,10 +60,10 @@ export function TestOutcome({ test }: { test: ContactPointTest }) {
       refetchInterval: ({ state }: { state: { data: ContactPoint | undefined } }) => (outcomeOf(before, state.data) === "sent" ? false : POLL_MS),
     })),
   });
-  if (test.queued === 0) return <Card title="Test">There are no recipients: nothing was sent.</Card>;
+  if (test.queued === 0) return <Card title={t("Test")}>{t("ThereAreNoRecipientsNothingWas")}</Card>;
   return (
-    <Card title="Test">
-      <p>{test.queued === 1 ? "One test is on its way." : `${test.queued} tests are on their way.`}</p>
+    <Card title={t("Test")}>
+      <p>{t("countTestsAreOnTheirWay", { count: test.queued })}</p>
       <ul className="test-outcome">
         {members.map(([id, before], index) => {
           const now = found[index]?.data;

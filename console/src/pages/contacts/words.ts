@@ -5,19 +5,20 @@ import { DAYS, recipientWords } from "~/pages/notifications/words";
 import { nameOr } from "~/ui/name";
 import { ALL_DAYS, parseShifts, type Shift } from "./form";
 import type { ContactPoint } from "./queries";
+import { t } from "~/messages/contacts";
 
 export const CONTACT_TYPE_HINTS: Readonly<Record<string, string>> = {
-  email: "A mail of its own to each address",
-  webhook: "A request to a URL, signed by Standard Webhooks",
-  push: "To phones and browsers of the members",
-  chat: "Slack, Telegram, PagerDuty and others",
-  rota: "To whoever has a shift at that time of the week",
+  email: t("mailOfItsOwnToEach"),
+  webhook: t("requestToURLSignedByStandard"),
+  push: t("ToPhonesAndBrowsersOfMembers"),
+  chat: t("SlackTelegramPagerDutyAndOthers"),
+  rota: t("ToWhoeverHasShiftAtThat"),
 };
 
 // Days that follow each other are a span: "Mon to Fri, Sun".
 export function dayWords(days: readonly number[]): string {
   const sorted = ALL_DAYS.filter((each) => days.includes(each));
-  if (sorted.length === ALL_DAYS.length) return "every day";
+  if (sorted.length === ALL_DAYS.length) return t("everyDay");
   const spans: number[][] = [];
   for (const day of sorted) {
     const last = spans.at(-1);
@@ -25,17 +26,17 @@ export function dayWords(days: readonly number[]): string {
     else spans.push([day]);
   }
   const short = (day: number | undefined) => (DAYS[(day ?? 1) - 1] ?? "").slice(0, 3);
-  return spans.map((span) => (span.length > 2 ? `${short(span[0])} to ${short(span.at(-1))}` : span.map(short).join(", "))).join(", ");
+  return spans.map((span) => (span.length > 2 ? t("shortToShort2", { short: short(span[0]), short2: short(span.at(-1)) }) : span.map(short).join(", "))).join(", ");
 }
 
 export function shiftWords({ days, from, to }: Pick<Shift, "days" | "from" | "to">): string {
   if (!from && !to) return dayWords(days);
   const isNextDay = from !== "" && to !== "" && to <= from;
-  return `${dayWords(days)} ${from || "00:00"} to ${to || "24:00"}${isNextDay ? " on the next day" : ""}`;
+  return t("daysValueToValue2Value3", { days: dayWords(days), value: from || "00:00", value2: to || "24:00", value3: isNextDay ? ` ${t("onNextDay")}` : "" });
 }
 
 export function contactWords(contact: Pick<ContactPoint, "type" | "params">, nameOf: (id: string) => string): string {
-  if (!contact.params) return "shared by a group above";
+  if (!contact.params) return t("sharedByGroupAbove");
   const params = parseParams(contact.params);
   if (contact.type !== "rota") return recipientWords(contact.type, params, nameOf);
   const names = new Set(parseShifts(params.shifts).map((each) => nameOf(each.contactPoint)));

@@ -21,12 +21,13 @@ import { MeasurementChart, PathChart } from "./measurement-chart";
 import { seriesOf } from "./numbers";
 import type { Device } from "./queries";
 import { COMPARED_MAX, KINDS, type DeviceSearch, type Per } from "./search";
+import { t } from "~/messages/device";
 
 const TICKED_FIRST = 2;
 const EVENTS_MAX = 500;
 const NO_VALUES: readonly DeviceValue[] = [];
 const NO_MARKS: readonly SeriesMark[] = [];
-const PER_LABELS: Record<Per, string> = { ...SPAN_WORDS, reading: "the meter reading" };
+const PER_LABELS: Record<Per, string> = { ...SPAN_WORDS, reading: t("meterReading") };
 
 // Events of the range, as marks on every chart: a gap in a line often has its reason there.
 function useEventMarks(device: Device): readonly SeriesMark[] {
@@ -85,18 +86,18 @@ function OtherPath({ onAdd }: { onAdd: (id: string) => void }) {
   const [error, setError] = useState<string | undefined>();
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (!path.trim().startsWith("/")) return setError("A path begins with a slash, as /data/soil/water does.");
+    if (!path.trim().startsWith("/")) return setError(t("pathBeginsWithSlashAsData"));
     onAdd(kind + path.trim());
     setPath("");
     setError(undefined);
   };
   return (
     <details className="more-fields">
-      <summary>Other path</summary>
+      <summary>{t("OtherPath")}</summary>
       <form className="chart-path" onSubmit={submit}>
-        <Select label="In records of" options={KINDS.map((each) => [each, each === "geoloc" ? "geolocation" : each] as const)} value={kind} onChange={(event) => setKind(event.target.value)} />
-        <TextField label="JSON pointer to a number" placeholder="/data/channels/0" value={path} error={error} onChange={(event) => setPath(event.target.value)} />
-        <Button type="submit">Add a chart</Button>
+        <Select label={t("InRecordsOf")} options={KINDS.map((each) => [each, each === "geoloc" ? "geolocation" : each] as const)} value={kind} onChange={(event) => setKind(event.target.value)} />
+        <TextField label={t("JSONPointerToNumber")} placeholder="/data/channels/0" value={path} error={error} onChange={(event) => setPath(event.target.value)} />
+        <Button type="submit">{t("AddChart")}</Button>
       </form>
     </details>
   );
@@ -116,7 +117,7 @@ export function ChartTab({ device, search, set }: { device: Device; search: Devi
   const paths = (search.series ?? []).flatMap((id) => seriesOf(id) ?? []);
   const setPaths = (ids: string[]) => set({ series: ids.length > 0 ? ids : undefined });
   return (
-    <QueryView query={values} operation="GET /device/values" groupId={device.groupId} noun="device">
+    <QueryView query={values} operation="GET /device/values" groupId={device.groupId} noun={t("device")}>
       {(items) => {
         const chosen = search.measurement ?? (paths.length > 0 ? [] : items.slice(0, TICKED_FIRST).map((each) => each.name));
         const shown = items.filter((each) => chosen.includes(each.name));
@@ -129,10 +130,10 @@ export function ChartTab({ device, search, set }: { device: Device; search: Devi
           <>
             <div className="chart-head">
               <RangeButtons />
-              {isBars && <Select label="Consumption" options={options} value={per} onChange={(event) => set({ per: event.target.value as Per })} />}
+              {isBars && <Select label={t("Consumption")} options={options} value={per} onChange={(event) => set({ per: event.target.value as Per })} />}
               <DevicesField
                 groupId={device.groupId}
-                label="Compare with"
+                label={t("CompareWith")}
                 error={undefined}
                 ids={compared}
                 max={COMPARED_MAX}
@@ -140,13 +141,13 @@ export function ChartTab({ device, search, set }: { device: Device; search: Devi
               />
             </div>
             {items.length > 0 && (
-              <div className="filters" role="group" aria-label="Measurements on the chart">
+              <div className="filters" role="group" aria-label={t("MeasurementsOnChart")}>
                 {items.map((each) => (
                   <Checkbox key={each.name} label={measurementLabel(each)} checked={chosen.includes(each.name)} onChange={() => toggle(each.name)} />
                 ))}
               </div>
             )}
-            {items.length === 0 && paths.length === 0 && <Empty text="This device has measured nothing yet." />}
+            {items.length === 0 && paths.length === 0 && <Empty text={t("ThisDeviceHasMeasuredNothingYet")} />}
             {shown.map((each) =>
               each.class === "state" ? (
                 <StateHistory key={each.name} groupId={device.groupId} item={each} devices={devices} />

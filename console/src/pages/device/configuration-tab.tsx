@@ -19,57 +19,57 @@ import { Loading, QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
 import { valueAt } from "./numbers";
 import { configurationQuery, deviceQuery, type Device } from "./queries";
+import { t } from "~/messages/device";
 
 export function ValueText({ path, value }: { path: string; value: unknown }) {
-  if (value === undefined) return <span className="ink-3">nothing</span>;
+  if (value === undefined) return <span className="ink-3">{t("nothing")}</span>;
   return <span title={JSON.stringify(value)}>{valueWords(path.slice(path.lastIndexOf("/") + 1), value)}</span>;
 }
 
 function Source({ value }: { value: Schemas["ConfigurationValue"] }) {
-  if (value.source === "default") return <>default of {value.sourceId ?? "the type"}</>;
-  if (value.source === "type") return <>policy of type {value.sourceId}</>;
-  if (value.source === "device") return <>its own</>;
-  return <>policy of {value.sourceId ? <GroupName groupId={value.sourceId} /> : "a group above"}</>;
+  if (value.source === "default") return <>{t("defaultOfSourceId", { sourceId: value.sourceId ?? t("type") })}</>;
+  if (value.source === "type") return <>{t("policyOfTypeSourceId", { sourceId: value.sourceId })}</>;
+  if (value.source === "device") return <>{t("itsOwn")}</>;
+  return <>{t("policyOf")}{" "}{value.sourceId ? <GroupName groupId={value.sourceId} /> : t("groupAbove")}</>;
 }
 
 function Effective({ device }: { device: Device }) {
   const query = useQuery(configurationQuery(device.deviceId));
   return (
     <Card
-      title="Effective configuration"
+      title={t("EffectiveConfiguration")}
       note={
         query.data?.reportedAt && (
           <>
-            reported <TimeText at={query.data.reportedAt} withAgo precision="minute" />
+            {t.rich("reportedTime", { time: <TimeText at={query.data.reportedAt} withAgo precision="minute" /> })}
           </>
         )
       }
     >
-      <QueryView query={query} operation="GET /device/configuration" groupId={device.groupId} noun="device" skeletonRows={2}>
+      <QueryView query={query} operation="GET /device/configuration" groupId={device.groupId} noun={t("device")} skeletonRows={2}>
         {(found) => {
           const drift = new Map((found.drift ?? []).map((each) => [each.path, each]));
           return (
             <>
-              {!found.ownConfigurationMerged && <p className="stale">Its own configuration is not a JSON object, so only policies count.</p>}
+              {!found.ownConfigurationMerged && <p className="stale">{t("ItsOwnConfigurationIsNotJSON")}</p>}
               {drift.size > 0 && (
                 <p>
-                  <Pill tone="warn">drifts</Pill> It reports another configuration than it should have.{" "}
-                  <Link to="/g/$groupId/drift" params={{ groupId: device.groupId }}>
-                    All devices that drift
-                  </Link>
+                  {t.rich("pillItReportsAnotherConfigurationThan", { pill: <Pill tone="warn">{t("drifts")}</Pill>, link: <Link to="/g/$groupId/drift" params={{ groupId: device.groupId }}>
+                    {t("AllDevicesThatDrift")}
+                  </Link> })}
                 </p>
               )}
               {found.values.length === 0 ? (
-                <p className="ink-2">No value is set by its type, by a policy, or by itself.</p>
+                <p className="ink-2">{t("NoValueIsSetByIts")}</p>
               ) : (
-                <div className="scroll-x" tabIndex={0} role="region" aria-label="Effective configuration">
+                <div className="scroll-x" tabIndex={0} role="region" aria-label={t("EffectiveConfiguration")}>
                   <table className="plain stacked">
                     <thead>
                       <tr>
-                        <th>Value</th>
-                        <th>Should be</th>
-                        <th>From</th>
-                        <th>Reports</th>
+                        <th>{t("Value")}</th>
+                        <th>{t("ShouldBe")}</th>
+                        <th>{t("From")}</th>
+                        <th>{t("Reports")}</th>
                       </tr>
                     </thead>
                     <tbody>
@@ -80,19 +80,19 @@ function Effective({ device }: { device: Device }) {
                             <td>
                               <code>{each.path}</code>
                             </td>
-                            <td data-label="Should be">
+                            <td data-label={t("ShouldBe")}>
                               <ValueText path={each.path} value={each.value} />
                             </td>
-                            <td data-label="From">
+                            <td data-label={t("From")}>
                               <Source value={each} />
                             </td>
-                            <td data-label="Reports">
+                            <td data-label={t("Reports")}>
                               {difference ? (
                                 <>
-                                  <Pill tone="warn">differs</Pill> <ValueText path={each.path} value={difference.reported} />
+                                  <Pill tone="warn">{t("differs")}</Pill> <ValueText path={each.path} value={difference.reported} />
                                 </>
                               ) : (
-                                <span className="ink-3">{valueAt(found.reported, each.path) === undefined ? "not reported" : "the same"}</span>
+                                <span className="ink-3">{valueAt(found.reported, each.path) === undefined ? t("notReported") : t("same")}</span>
                               )}
                             </td>
                           </tr>
@@ -149,13 +149,13 @@ function Own({ device, known }: { device: Device; known: readonly KnownValue[] }
       void client.invalidateQueries({ queryKey: ["device-configuration", deviceId] });
     },
     compare: compareConfigurations,
-    savedText: (saved) => `Saved the configuration of ${saved.name}`,
+    savedText: (saved) => t("SavedConfigurationOfName", { name: saved.name }),
     fields: ["configuration"],
   });
   return (
     <EditForm edit={edit} reason={isText(edit.form) ? undefined : (mistakeIn(edit.form) ?? undefined)}>
-      <ConfigurationFields form={edit.form} known={known} jsonLabel="Configuration, as JSON" error={edit.submission.errorOf("configuration")} onChange={edit.change} />
-      {isText(edit.form) && <p className="stale">This is not a JSON object, so it is not merged with policies.</p>}
+      <ConfigurationFields form={edit.form} known={known} jsonLabel={t("ConfigurationAsJSON")} error={edit.submission.errorOf("configuration")} onChange={edit.change} />
+      {isText(edit.form) && <p className="stale">{t("ThisIsNotJSONObjectSo")}</p>}
     </EditForm>
   );
 }
@@ -164,7 +164,7 @@ function OwnCard({ device }: { device: Device }) {
   const types = useQuery(deviceTypesQuery);
   const known = useMemo(() => knownValues((types.data ?? []).filter((each) => each.name === device.type)), [types.data, device.type]);
   return (
-    <Card title="Its own configuration" note={`${COMMAND} Enter saves`}>
+    <Card title={t("ItsOwnConfiguration")} note={t("COMMANDEnterSaves", { COMMAND })}>
       {types.isPending ? <Loading rows={3} /> : <Own key={device.deviceId} device={device} known={known} />}
     </Card>
   );
@@ -180,11 +180,11 @@ export function ConfigurationTab({ device }: { device: Device }) {
       {mayUpdate ? (
         <OwnCard device={device} />
       ) : (
-        <Card title="Its own configuration">
+        <Card title={t("ItsOwnConfiguration")}>
           {own ? <ConfigurationFacts configuration={own} /> : <pre>{device.configuration || "{}"}</pre>}
         </Card>
       )}
-      <Card title="Information" note="set by its network, read only">
+      <Card title={t("Information")} note={t("setByItsNetworkReadOnly")}>
         <pre>{information || "{}"}</pre>
       </Card>
     </>

@@ -14,6 +14,8 @@ import { showToast } from "~/ui/toast";
 import { NetworkField } from "~/pages/devices/network-field";
 import { originalIdHint } from "~/pages/devices/queries";
 import { recordCountsQuery, type Device } from "./queries";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/device";
 
 export function RenameDialog({ device, onChanged, onClose }: { device: Device; onChanged: (device: Device) => void; onClose: () => void }) {
   const [name, setName] = useState(device.name);
@@ -24,9 +26,9 @@ export function RenameDialog({ device, onChanged, onClose }: { device: Device; o
     mutationFn: async () => ({ before: device.name, changed: await put(name, device.updatedAt) }),
     onSuccess: ({ before, changed }) => {
       onChanged(changed);
-      showToast(`Renamed ${before} to ${changed.name}`, {
+      showToast(t("RenamedBeforeToName", { before, name: changed.name }), {
         action: {
-          label: "Undo",
+          label: t("Undo"),
           run: () => put(before, changed.updatedAt).then(onChanged),
         },
       });
@@ -41,19 +43,19 @@ export function RenameDialog({ device, onChanged, onClose }: { device: Device; o
   };
   return (
     <Dialog
-      title={`Rename ${device.name}`}
+      title={t("RenameName", { name: device.name })}
       onClose={onClose}
       actions={
         <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" form={formId} disabledReason={rename.isPending ? "One moment" : undefined}>
-            Rename
+          <Button onClick={onClose}>{t("Cancel")}</Button>
+          <Button look="primary" type="submit" form={formId} disabledReason={rename.isPending ? t("OneMoment") : undefined}>
+            {t("Rename")}
           </Button>
         </>
       }
     >
       <DialogForm id={formId} isBusy={rename.isPending} onSubmit={submit}>
-        <TextField label="Name" autoFocus value={name} error={error} onChange={(event) => setName(event.target.value)} />
+        <TextField label={t("Name")} autoFocus value={name} error={error} onChange={(event) => setName(event.target.value)} />
       </DialogForm>
       {rename.error && !error && <ErrorState error={rename.error} />}
     </Dialog>
@@ -69,7 +71,7 @@ export function HardwareDialog({ device, onChanged, onClose }: { device: Device;
       read(api.PUT("/device", { body: { deviceId: device.deviceId, groupId: device.groupId, originalId, network, ifUpdatedAt: device.updatedAt } })),
     onSuccess: (changed) => {
       onChanged(changed);
-      showToast(`${changed.name} is ${changed.originalId} on ${changed.network} now`);
+      showToast(t("nameIsOriginalIdOnNetworkNow", { name: changed.name, originalId: changed.originalId, network: changed.network }));
       onClose();
     },
   });
@@ -81,25 +83,24 @@ export function HardwareDialog({ device, onChanged, onClose }: { device: Device;
   };
   return (
     <Dialog
-      title={`Replace the hardware of ${device.name}`}
+      title={t("ReplaceHardwareOfName", { name: device.name })}
       onClose={onClose}
       actions={
         <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" form={formId} disabledReason={replace.isPending ? "One moment" : undefined}>
-            Replace
+          <Button onClick={onClose}>{t("Cancel")}</Button>
+          <Button look="primary" type="submit" form={formId} disabledReason={replace.isPending ? t("OneMoment") : undefined}>
+            {t("Replace")}
           </Button>
         </>
       }
     >
       <p>
-        For a new unit in the same place, or an original id that was wrong. The device keeps its records, rules and place; the old id can be used for another device. Queued downlinks are cancelled, and its
-        frame counter and battery start over.
+        {t("ForNewUnitInSamePlace")}
       </p>
       <DialogForm id={formId} isBusy={replace.isPending} onSubmit={submit} noValidate>
         <NetworkField value={network} error={networkError} onChange={setNetwork} />
         <TextField
-          label="Original id"
+          label={t("OriginalId")}
           className="input input-code"
           autoFocus
           hint={originalIdHint(network)}
@@ -121,32 +122,32 @@ export function DeleteRecordsDialog({ device, onClose }: { device: Device; onClo
     mutationFn: () => read(api.DELETE("/device/data", { body: { deviceId: device.deviceId } })),
     onSuccess: (answer) => {
       for (const key of ["device-records", "device-numbers", "device-series"]) void client.invalidateQueries({ queryKey: [key, device.deviceId] });
-      showToast(answer.message ?? `Deleted the records of ${device.name}`);
+      showToast(answer.message ?? t("DeletedRecordsOfName", { name: device.name }));
       onClose();
     },
   });
   return (
     <Dialog
-      title={`Delete all records of ${device.name}`}
+      title={t("DeleteAllRecordsOfName", { name: device.name })}
       onClose={onClose}
       actions={
         <>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose}>{t("Cancel")}</Button>
           <Button
             look="danger"
-            disabledReason={remove.isPending ? "Being deleted" : typed === device.name ? undefined : "The name of the device is not typed yet"}
+            disabledReason={remove.isPending ? t("BeingDeleted") : typed === device.name ? undefined : t("nameOfDeviceIsNotTyped")}
             onClick={() => remove.mutate()}
           >
-            Delete records
+            {t("DeleteRecords")}
           </Button>
         </>
       }
     >
-      <p>This cannot be undone. The device itself stays.</p>
+      <p>{t("ThisCannotBeUndoneDeviceItself")}</p>
       <QueryView query={counts} operation="GET /device/data" groupId={device.groupId} skeletonRows={4}>
-        {(found) => <Facts rows={found.map((each) => [KIND_LABELS[each.kind], `${each.count.toLocaleString("en")}${each.isMore ? " or more" : ""}`] as const)} />}
+        {(found) => <Facts rows={found.map((each) => [KIND_LABELS[each.kind], `${each.count.toLocaleString(LOCALE)}${each.isMore ? ` ${t("orMore")}` : ""}`] as const)} />}
       </QueryView>
-      <TextField label={`Type “${device.name}” to delete them`} value={typed} autoComplete="off" onChange={(event) => setTyped(event.target.value)} />
+      <TextField label={t("TypeNameToDeleteThem", { name: device.name })} value={typed} autoComplete="off" onChange={(event) => setTyped(event.target.value)} />
       {remove.error && <ErrorState error={remove.error} />}
     </Dialog>
   );
@@ -199,20 +200,20 @@ export function RedecodeDialog({ device, span, onClose }: { device: Device; span
   };
   return (
     <Dialog
-      title={`Redecode records of ${device.name}`}
+      title={t("RedecodeRecordsOfName", { name: device.name })}
       onClose={() => {
         stop();
         onClose();
       }}
       actions={
         run.isPending ? (
-          <Button onClick={stop}>Stop</Button>
+          <Button onClick={stop}>{t("Stop")}</Button>
         ) : (
           <>
-            <Button onClick={onClose}>Close</Button>
+            <Button onClick={onClose}>{t("Close")}</Button>
             {!progress?.isOver && (
               <Button look="primary" onClick={() => run.mutate()}>
-                Redecode
+                {t("Redecode")}
               </Button>
             )}
           </>
@@ -220,20 +221,19 @@ export function RedecodeDialog({ device, span, onClose }: { device: Device; span
       }
     >
       <p>
-        Payloads from {formatTime(span.begin, zone, "minute")} to {formatTime(span.end, zone, "minute")} go through the decoder that the type {device.type} has now. Values of an earlier decoding are replaced;
-        connectors get nothing.
+        {t("PayloadsFromBeginToEndGo", { begin: formatTime(span.begin, zone, "minute"), end: formatTime(span.end, zone, "minute"), type: device.type })}
       </p>
       {progress && (
         <div role="status">
           <Facts
             rows={[
-              ["Records looked at", progress.lookedAt.toLocaleString("en")],
-              ["Changed", progress.changed.toLocaleString("en")],
-              ["Without a payload", progress.skipped.toLocaleString("en")],
-              ["Refused by the decoder", progress.failed.toLocaleString("en")],
+              [t("RecordsLookedAt"), progress.lookedAt.toLocaleString(LOCALE)],
+              [t("Changed"), progress.changed.toLocaleString(LOCALE)],
+              [t("WithoutPayload"), progress.skipped.toLocaleString(LOCALE)],
+              [t("RefusedByDecoder"), progress.failed.toLocaleString(LOCALE)],
             ]}
           />
-          {progress.failure && <p className="ink-2">The first one: {progress.failure}</p>}
+          {progress.failure && <p className="ink-2">{t("firstOneFailure", { failure: progress.failure })}</p>}
         </div>
       )}
       {run.error && <ErrorState error={run.error} />}

@@ -39,6 +39,7 @@ import { RecordsTab } from "./records-tab";
 import type { DeviceSearch, DeviceTab } from "./search";
 import { TagEditor } from "./tag-editor";
 import { deviceValuesQuery, useLiveValues } from "~/measurements/values";
+import { t } from "~/messages/device";
 import "~/pages/devices/devices.css";
 import "./device.css";
 
@@ -48,12 +49,12 @@ const route = getRouteApi("/frame/d/$deviceId");
 const MapTab = lazy(() => import("./map-tab"));
 
 const TABS: readonly (Tab<DeviceTab> & { needs: Operation })[] = [
-  { id: "records", label: "Records", needs: "GET /group/records" },
-  { id: "chart", label: "Chart", needs: "GET /device/series" },
-  { id: "map", label: "Map", needs: "GET /device/geoloc" },
-  { id: "configuration", label: "Configuration", needs: "GET /device/configuration" },
-  { id: "downlinks", label: "Downlinks", needs: "GET /device/downlinks" },
-  { id: "changes", label: "Changes", needs: "GET /group/audit" },
+  { id: "records", label: t("Records"), needs: "GET /group/records" },
+  { id: "chart", label: t("Chart"), needs: "GET /device/series" },
+  { id: "map", label: t("Map"), needs: "GET /device/geoloc" },
+  { id: "configuration", label: t("Configuration"), needs: "GET /device/configuration" },
+  { id: "downlinks", label: t("Downlinks"), needs: "GET /device/downlinks" },
+  { id: "changes", label: t("Changes"), needs: "GET /group/audit" },
 ];
 
 // The groups from the topmost one that is visible down to the device's own.
@@ -65,7 +66,7 @@ function GroupPath({ groupId }: { groupId: string }) {
   });
   const path = access.data?.path.filter((step) => step.name || step.groupId === groupId) ?? [];
   return (
-    <nav aria-label="Groups" className="crumbs">
+    <nav aria-label={t("Groups")} className="crumbs">
       {path.map((step, index) => (
         <span key={step.groupId}>
           {index > 0 && <span aria-hidden="true"> / </span>}
@@ -85,17 +86,17 @@ function SeenState({ device }: { device: Device }) {
   return (
     <span className="device-state">
       {since !== null ? (
-        <Pill tone="warn">silent {ago(since, now).replace(" ago", "")}</Pill>
+        <Pill tone="warn">{t("silentValue", { value: ago(since, now).replace(" ago", "") })}</Pill>
       ) : device.seenAt ? (
-        <Pill tone="good">seen {ago(device.seenAt, now)}</Pill>
+        <Pill tone="good">{t("seenSeenAt", { seenAt: ago(device.seenAt, now) })}</Pill>
       ) : (
-        <Pill tone="idle">never seen</Pill>
+        <Pill tone="idle">{t("neverSeen")}</Pill>
       )}
       {device.seenAt && <TimeText at={device.seenAt} />}
-      {interval !== null && <span className="ink-2">silent after {duration(interval).replace(/ 0 (s|min)$/, "")}</span>}
+      {interval !== null && <span className="ink-2">{t("silentAfterValue", { value: duration(interval).replace(/ 0 (s|min)$/, "") })}</span>}
       {device.battery && (
         <span className="ink-2">
-          battery <BatteryText battery={device.battery} />
+          {t.rich("batteryBatteryText", { batteryText: <BatteryText battery={device.battery} /> })}
         </span>
       )}
     </span>
@@ -116,22 +117,22 @@ function useDeviceActions(device: Device) {
     mutationFn: async (action: BulkAction) => {
       if (action.kind === "transfer") {
         const moved = await transfer(device.groupId, action.toGroupId);
-        return { next: moved, text: `Moved ${device.name} to ${action.toName}`, undo: () => transfer(action.toGroupId, device.groupId) };
+        return { next: moved, text: t("MovedNameToToName", { name: device.name, toName: action.toName }), undo: () => transfer(action.toGroupId, device.groupId) };
       }
       if (action.kind !== "type") throw new Error("Only moves and types are changed here.");
       const typed = await read(api.PUT("/device/type", { body: { deviceId, groupId: device.groupId, type: action.type, ifUpdatedAt: device.updatedAt } }));
       const back = { deviceIds: [deviceId], groupId: device.groupId, type: device.type, configuration: device.configuration ?? "" };
       const undo = async () => (await read(api.PUT("/devices", { body: back }))).items[0] ?? device;
-      return { next: typed, text: `${device.name} is a ${action.type} now`, undo };
+      return { next: typed, text: t("nameIsTypeNow", { name: device.name, type: action.type }), undo };
     },
     onSuccess: ({ next, text, undo }) => {
       adopt(next);
-      showToast(text, { action: { label: "Undo", run: () => undo().then(adopt).catch(fail) } });
+      showToast(text, { action: { label: t("Undo"), run: () => undo().then(adopt).catch(fail) } });
     },
     onError: fail,
   });
   const remove = () => {
-    hold(`Deleting ${device.name} with all its records`, async () => {
+    hold(t("DeletingNameWithAllItsRecords", { name: device.name }), async () => {
       await read(api.DELETE("/device", { params: { query: { deviceId, groupId: device.groupId } } }));
       client.removeQueries({ queryKey: ["device", deviceId] });
       await client.invalidateQueries({ queryKey: ["devices"] });
@@ -163,14 +164,14 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
   const tabs = TABS.filter((tab) => may(tab.needs));
   const tab = tabs.find((each) => each.id === search.tab)?.id ?? tabs[0]?.id ?? "configuration";
   const items: MenuItem[] = [
-    ...(may("PUT /device") ? [{ label: "Rename", writes: true, onSelect: () => setDialog("rename") }] : []),
-    ...(may("PUT /device") ? [{ label: "Replace hardware", writes: true, onSelect: () => setDialog("hardware") }] : []),
-    ...(may("POST /alarm/silence") ? [{ label: "Silence alarms", writes: true, onSelect: () => setDialog("silence") }] : []),
-    ...(may("POST /share") && mayReadValues ? [{ label: "Share", writes: true, onSelect: () => setDialog("share") }] : []),
-    ...(may("PUT /device/type") ? [{ label: "Change type", writes: true, onSelect: () => setDialog("type") }] : []),
-    ...(may("POST /device/redecode") ? [{ label: "Redecode records", writes: true, onSelect: () => setDialog("redecode") }] : []),
-    ...(may("DELETE /device/data") ? [{ label: "Delete records", writes: true, look: "danger" as const, onSelect: () => setDialog("records") }] : []),
-    ...(may("DELETE /device") ? [{ label: "Delete device", writes: true, look: "danger" as const, onSelect: remove }] : []),
+    ...(may("PUT /device") ? [{ label: t("Rename"), writes: true, onSelect: () => setDialog("rename") }] : []),
+    ...(may("PUT /device") ? [{ label: t("ReplaceHardware"), writes: true, onSelect: () => setDialog("hardware") }] : []),
+    ...(may("POST /alarm/silence") ? [{ label: t("SilenceAlarms"), writes: true, onSelect: () => setDialog("silence") }] : []),
+    ...(may("POST /share") && mayReadValues ? [{ label: t("Share"), writes: true, onSelect: () => setDialog("share") }] : []),
+    ...(may("PUT /device/type") ? [{ label: t("ChangeType"), writes: true, onSelect: () => setDialog("type") }] : []),
+    ...(may("POST /device/redecode") ? [{ label: t("RedecodeRecords"), writes: true, onSelect: () => setDialog("redecode") }] : []),
+    ...(may("DELETE /device/data") ? [{ label: t("DeleteRecords"), writes: true, look: "danger" as const, onSelect: () => setDialog("records") }] : []),
+    ...(may("DELETE /device") ? [{ label: t("DeleteDevice"), writes: true, look: "danger" as const, onSelect: remove }] : []),
   ];
   const close = () => setDialog(null);
   const choose = (action: BulkAction) => {
@@ -187,7 +188,7 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
           <div className="device-facts">
             <IdText id={device.deviceId} />
             <span>
-              <code>{device.originalId}</code> on {device.network}
+              {t.rich("codeOnNetwork", { code: <code>{device.originalId}</code>, network: device.network })}
             </span>
             <span>
               <Link to="/types/$type" params={{ type: device.type }}>
@@ -199,9 +200,9 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
         }
         actions={
           <>
-            {may("POST /device/downlink") && <Button writes onClick={() => setDialog("send")}>Send a downlink</Button>}
-            {may("PUT /device/transfer") && <Button writes onClick={() => setDialog("move")}>Move…</Button>}
-            {items.length > 0 && <Menu label={<span aria-label="More actions">⋯</span>} items={items} />}
+            {may("POST /device/downlink") && <Button writes onClick={() => setDialog("send")}>{t("SendDownlink")}</Button>}
+            {may("PUT /device/transfer") && <Button writes onClick={() => setDialog("move")}>{t("Move")}</Button>}
+            {items.length > 0 && <Menu label={<span aria-label={t("MoreActions")}>⋯</span>} items={items} />}
           </>
         }
       />
@@ -215,7 +216,7 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
       {rights.isPending || !isAboveKnown || (mayReadValues && !values.isFetched) ? (
         <Loading rows={6} />
       ) : (
-        <Tabs label="About the device" tabs={tabs} current={tab} onChoose={(id) => set({ tab: id, record: undefined })}>
+        <Tabs label={t("AboutDevice")} tabs={tabs} current={tab} onChoose={(id) => set({ tab: id, record: undefined })}>
           {tab === "records" && <RecordsTab device={device} search={search} set={set} />}
           {tab === "chart" && <ChartTab device={device} search={search} set={set} />}
           {tab === "map" && (
@@ -225,7 +226,7 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
           )}
           {tab === "configuration" && <ConfigurationTab device={device} />}
           {tab === "downlinks" && <DownlinksTab device={device} onSend={() => setDialog("send")} />}
-          {tab === "changes" && <ObjectChanges groupId={device.groupId} objectId={device.deviceId} noun="device" />}
+          {tab === "changes" && <ObjectChanges groupId={device.groupId} objectId={device.deviceId} noun={t("device")} />}
         </Tabs>
       )}
       {dialog === "send" && <SendDialog device={device} onClose={close} />}
@@ -236,7 +237,7 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
       {dialog === "redecode" && <RedecodeDialog device={device} span={span} onClose={close} />}
       {dialog === "silence" && <SilenceDialog groupId={device.groupId} device={{ id: device.deviceId, name: nameOr(device.name, device.deviceId) }} onClose={close} />}
       {dialog === "share" && (
-        <ShareDialog groupId={device.groupId} name={nameOr(device.name, device.deviceId)} about="A link to the current values of this device, and when it reported last." view={{ device: { deviceId: device.deviceId } }} onClose={close} />
+        <ShareDialog groupId={device.groupId} name={nameOr(device.name, device.deviceId)} about={t("linkToCurrentValuesOfThis")} view={{ device: { deviceId: device.deviceId } }} onClose={close} />
       )}
       {dialog === "records" && <DeleteRecordsDialog device={device} onClose={close} />}
     </>
@@ -251,8 +252,8 @@ export function DevicePage() {
   const set = (change: Partial<DeviceSearch>) => void navigate({ search: (before) => ({ ...before, ...change }) });
   return (
     <>
-      {!query.data && <PageHeader title="Device" />}
-      <QueryView query={query} noun="device">
+      {!query.data && <PageHeader title={t("Device")} />}
+      <QueryView query={query} noun={t("device")}>
         {(device) => <Loaded key={device.deviceId} device={device} search={search} set={set} />}
       </QueryView>
     </>

@@ -16,6 +16,7 @@ import { TimeText } from "~/ui/time-text";
 import { showToast } from "~/ui/toast";
 import { Locked } from "~/ui/why";
 import type { Device } from "./queries";
+import { t } from "~/messages/device";
 
 type Downlink = Schemas["Downlink"];
 
@@ -36,7 +37,7 @@ export function SendDialog({ device, onClose }: { device: Device; onClose: () =>
     mutationFn: (body: Schemas["DownlinkInput"]) => read(api.POST("/device/downlink", { body })),
     onSuccess: () => {
       void client.invalidateQueries({ queryKey: ["downlinks", device.deviceId] });
-      showToast(`Queued a downlink to ${device.name}`);
+      showToast(t("QueuedDownlinkToName", { name: device.name }));
       onClose();
     },
   });
@@ -49,7 +50,7 @@ export function SendDialog({ device, onClose }: { device: Device; onClose: () =>
       try {
         content = { data: JSON.parse(draft.data) as Record<string, never> };
       } catch (error) {
-        return setMistake(`is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+        return setMistake(t("isNotJSONValue", { value: error instanceof Error ? error.message : String(error) }));
       }
     send.mutate({
       deviceId: device.deviceId,
@@ -63,48 +64,48 @@ export function SendDialog({ device, onClose }: { device: Device; onClose: () =>
   const named = ["payload", "data", "port", "expiresIn"].some((name) => fieldError(problem, name));
   return (
     <Dialog
-      title={`Send a downlink to ${device.name}`}
+      title={t("SendDownlinkToName", { name: device.name })}
       onClose={onClose}
       actions={
         <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" form={formId} disabledReason={send.isPending ? "Being queued" : undefined}>
-            Send
+          <Button onClick={onClose}>{t("Cancel")}</Button>
+          <Button look="primary" type="submit" form={formId} disabledReason={send.isPending ? t("BeingQueued") : undefined}>
+            {t("Send")}
           </Button>
         </>
       }
     >
       <DialogForm id={formId} isBusy={send.isPending} onSubmit={submit}>
         <Select
-          label="As"
+          label={t("As")}
           options={[
-            ["payload", "Bytes, in hex"],
-            ["data", "Values, encoded by the type's codec"],
+            ["payload", t("BytesInHex")],
+            ["data", t("ValuesEncodedByTypesCodec")],
           ]}
           value={how}
           onChange={(event) => setHow(event.target.value as "payload" | "data")}
         />
         {how === "payload" ? (
           <TextField
-            label="Payload"
+            label={t("Payload")}
             className="input input-code"
             value={draft.payload}
             error={fieldError(problem, "payload")}
             onChange={(event) => setDraft({ ...draft, payload: event.target.value })}
           />
         ) : (
-          <TextArea label="Values" isCode value={draft.data} error={mistake ?? fieldError(problem, "data")} onChange={(event) => setDraft({ ...draft, data: event.target.value })} />
+          <TextArea label={t("Values")} isCode value={draft.data} error={mistake ?? fieldError(problem, "data")} onChange={(event) => setDraft({ ...draft, data: event.target.value })} />
         )}
         <TextField
-          label="Port"
+          label={t("Port")}
           inputMode="numeric"
-          hint="LoRaWAN only: 1 to 223."
+          hint={t("LoRaWANOnly1To223")}
           value={draft.port}
           error={fieldError(problem, "port")}
           onChange={(event) => setDraft({ ...draft, port: event.target.value.replace(/\D/g, "") })}
         />
-        <Select label="Expires after" options={EXPIRIES} value={draft.expiresIn} onChange={(event) => setDraft({ ...draft, expiresIn: event.target.value })} />
-        <Checkbox label="The device must acknowledge it" checked={draft.confirmed} onChange={(event) => setDraft({ ...draft, confirmed: event.target.checked })} />
+        <Select label={t("ExpiresAfter")} options={EXPIRIES} value={draft.expiresIn} onChange={(event) => setDraft({ ...draft, expiresIn: event.target.value })} />
+        <Checkbox label={t("deviceMustAcknowledgeIt")} checked={draft.confirmed} onChange={(event) => setDraft({ ...draft, confirmed: event.target.checked })} />
       </DialogForm>
       {send.error && !named && <ErrorState error={send.error} />}
     </Dialog>
@@ -119,8 +120,8 @@ function CancelButton({ downlink }: { downlink: Downlink }) {
     onSettled: () => client.invalidateQueries({ queryKey: ["downlinks", downlink.deviceId] }),
   });
   return (
-    <Button look="quiet" writes onClick={() => cancel.mutate()} disabledReason={cancel.isPending ? "Being cancelled" : undefined}>
-      Cancel
+    <Button look="quiet" writes onClick={() => cancel.mutate()} disabledReason={cancel.isPending ? t("BeingCancelled") : undefined}>
+      {t("Cancel")}
     </Button>
   );
 }
@@ -128,11 +129,11 @@ function CancelButton({ downlink }: { downlink: Downlink }) {
 function useColumns(maySend: boolean): readonly Column<Downlink>[] {
   return useMemo(
     () => [
-      { id: "at", head: "Created", width: "minmax(200px, 1.2fr)", card: "title", cell: (each) => <TimeText at={each.createdAt} withAgo precision="minute" /> },
-      { id: "state", head: "State", width: "136px", card: "line", cell: (each) => <Pill tone={TONES[each.state] ?? "idle"} title={each.detail ?? undefined}>{each.state}</Pill> },
+      { id: "at", head: t("Created"), width: "minmax(200px, 1.2fr)", card: "title", cell: (each) => <TimeText at={each.createdAt} withAgo precision="minute" /> },
+      { id: "state", head: t("State"), width: "136px", card: "line", cell: (each) => <Pill tone={TONES[each.state] ?? "idle"} title={each.detail ?? undefined}>{each.state}</Pill> },
       {
         id: "payload",
-        head: "Payload",
+        head: t("Payload"),
         width: "minmax(100px, 2fr)",
         card: "line",
         cell: (each) => (
@@ -141,10 +142,10 @@ function useColumns(maySend: boolean): readonly Column<Downlink>[] {
           </>
         ),
       },
-      { id: "port", head: "Port", width: "56px", align: "end", cell: (each) => each.port ?? <span className="ink-3">–</span> },
-      { id: "detail", head: "Detail", width: "minmax(100px, 2fr)", cell: (each) => <span title={each.detail ?? ""}>{each.detail ?? (each.confirmed ? "to be acknowledged" : <span className="ink-3">–</span>)}</span> },
-      { id: "expires", head: "Expires", width: "150px", cell: (each) => <TimeText at={each.expiresAt} precision="minute" /> },
-      { id: "cancel", head: <span className="visually-hidden">Cancel</span>, width: "88px", card: "line", cell: (each) => (maySend && each.state === "queued" ? <CancelButton downlink={each} /> : null) },
+      { id: "port", head: t("Port"), width: "56px", align: "end", cell: (each) => each.port ?? <span className="ink-3">–</span> },
+      { id: "detail", head: t("Detail"), width: "minmax(100px, 2fr)", cell: (each) => <span title={each.detail ?? ""}>{each.detail ?? (each.confirmed ? t("toBeAcknowledged") : <span className="ink-3">–</span>)}</span> },
+      { id: "expires", head: t("Expires"), width: "150px", cell: (each) => <TimeText at={each.expiresAt} precision="minute" /> },
+      { id: "cancel", head: <span className="visually-hidden">{t("Cancel")}</span>, width: "88px", card: "line", cell: (each) => (maySend && each.state === "queued" ? <CancelButton downlink={each} /> : null) },
     ],
     [maySend],
   );
@@ -164,21 +165,21 @@ export function DownlinksTab({ device, onSend }: { device: Device; onSend: () =>
   const rows = query.data?.pages.flatMap((page) => page.items) ?? [];
   if (!query.data)
     return query.isError ? (
-      <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /device/downlinks" groupId={device.groupId} noun="device" />
+      <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /device/downlinks" groupId={device.groupId} noun={t("device")} />
     ) : (
       <Loading />
     );
   if (rows.length === 0)
     return (
       <Empty
-        text="Downlinks of this device are listed here, with what became of them."
+        text={t("DownlinksOfThisDeviceAreListed")}
         action={
           maySend ? (
             <Button look="primary" onClick={onSend}>
-              Send a downlink
+              {t("SendDownlink")}
             </Button>
           ) : (
-            <Locked label="Send a downlink" operation="POST /device/downlink" groupId={device.groupId} />
+            <Locked label={t("SendDownlink")} operation="POST /device/downlink" groupId={device.groupId} />
           )
         }
         curl={`curl -H "Authorization: Bearer $TOKEN" \\
@@ -189,7 +190,7 @@ export function DownlinksTab({ device, onSend }: { device: Device; onSend: () =>
     );
   return (
     <Table
-      label="Downlinks"
+      label={t("Downlinks")}
       rows={rows}
       columns={columns}
       rowKey={(each) => each.id}

@@ -11,6 +11,8 @@ import { Empty, QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
 import { formatTime, type Span } from "~/time";
 import type { Device } from "./queries";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/device";
 
 const PAGE_ITEMS = 1_000;
 const PAGES_MAX = 2;
@@ -58,7 +60,7 @@ function TrackMap({ device, track }: { device: Device; track: Track }) {
     <>
       <div className="track-head">
         <label className="track-slider">
-          <span>Until</span>
+          <span>{t("Until")}</span>
           <input
             type="range"
             min={1}
@@ -73,16 +75,16 @@ function TrackMap({ device, track }: { device: Device; track: Track }) {
             <TimeText at={newest.at} withAgo />{" "}
             <span className="ink-2 number">
               {newest.lat.toFixed(5)}, {newest.lng.toFixed(5)}
-              {newest.radius !== null && ` ± ${newest.radius.toLocaleString("en")} m`}
+              {newest.radius !== null && ` ± ${newest.radius.toLocaleString(LOCALE)} m`}
             </span>
           </span>
         )}
         <span className="ink-2 number">
-          {isMore ? `the last ${fixes.length.toLocaleString("en")} positions of the range` : `${fixes.length.toLocaleString("en")} position${fixes.length === 1 ? "" : "s"}`}
+          {isMore ? t("lastCountPositionsOfRange", { count: fixes.length }) : t("countPositionValue", { count: fixes.length, value: fixes.length === 1 ? "" : "s" })}
         </span>
       </div>
       <div className="track-map">
-        <MapView label={`Track of ${device.name}`} fit={bounds}>
+        <MapView label={t("TrackOfName", { name: device.name })} fit={bounds}>
           <TrackLayer fixes={visible} />
         </MapView>
       </div>
@@ -98,8 +100,8 @@ export default function MapTab({ device }: { device: Device }) {
     refetchInterval: 60_000,
   });
   return (
-    <QueryView query={query} operation="GET /device/geoloc" groupId={device.groupId} noun="device">
-      {(track) => (track.fixes.length > 0 ? <TrackMap device={device} track={track} /> : <Empty text="No position is known of this range. Choose a longer one above." />)}
+    <QueryView query={query} operation="GET /device/geoloc" groupId={device.groupId} noun={t("device")}>
+      {(track) => (track.fixes.length > 0 ? <TrackMap device={device} track={track} /> : <Empty text={t("NoPositionIsKnownOfThis")} />)}
     </QueryView>
   );
 }

@@ -11,6 +11,7 @@ import type { CalendarSpan } from "~/ui/chart-data";
 import type { SeriesMark, SeriesProps } from "~/ui/series";
 import type { NumberSeries } from "./numbers";
 import type { Per } from "./search";
+import { t } from "~/messages/device";
 
 type Point = Schemas["SeriesPoint"];
 interface Answered {
@@ -105,8 +106,8 @@ export function PathChart({
   const what = useMemo(() => ({ path, kind: kind as Schemas["RecordKind"] }), [path, kind]); // the service refuses others
   const query = useSeries(what, devices, null, VALUES.mean);
   const remove = (
-    <button type="button" className="link" aria-label={`Remove ${number.label}`} onClick={onRemove}>
-      Remove
+    <button type="button" className="link" aria-label={t("RemoveLabel", { label: number.label })} onClick={onRemove}>
+      {t("Remove")}
     </button>
   );
   return <ChartCard title={number.label} groupId={groupId} operation="GET /device/series" query={query} marks={marks} actions={remove} />;

@@ -11,6 +11,7 @@ import { ErrorState } from "~/ui/state";
 import { TimeText, useNow } from "~/ui/time-text";
 import type { Device } from "./queries";
 import { deviceValuesQuery, measurementLabel, valueDaysQuery, valueText, type DeviceValue, type ValueDays } from "~/measurements/values";
+import { t } from "~/messages/device";
 
 const SHOWN_FIRST = 8;
 // So many measurements one request may have.
@@ -22,7 +23,7 @@ const NUMBER_MAX = 18;
 const DAY_MS = 86_400_000;
 
 function ValueDay({ days, item }: { days: ValueDays | undefined; item: DeviceValue }) {
-  const label = `${measurementLabel(item)} in the last day`;
+  const label = t("itemInLastDay", { item: measurementLabel(item) });
   const points = days?.points.get(item.name) ?? [];
   if (!days || points.length === 0) return <div className="now-day" />;
   const { begin, end } = days;
@@ -57,16 +58,16 @@ function Value({ deviceId, item, days }: { deviceId: string; item: DeviceValue; 
       {item.class !== "state" && <ValueDay days={days} item={item} />}
       <div className="now-age">
         {item.isStale && (
-          <Pill tone="warn" title="The device should have reported again by now.">
-            stale
+          <Pill tone="warn" title={t("deviceShouldHaveReportedAgainBy")}>
+            {t("stale")}
           </Pill>
         )}
         {moment === null ? (
-          <span className="ink-2">no valid value yet</span>
+          <span className="ink-2">{t("noValidValueYet")}</span>
         ) : (
           <TimeText at={moment} withAgo precision={now - moment < DAY_MS / 2 ? "clock" : "minute"} />
         )}
-        {item.invalid ? <span className="ink-2">{item.invalid.toLocaleString("en")} invalid</span> : null}
+        {item.invalid ? <span className="ink-2">{t("invalidInvalid", { invalid: item.invalid })}</span> : null}
       </div>
     </li>
   );
@@ -81,14 +82,14 @@ export function NowCard({ device }: { device: Device }) {
   const days = useQuery(valueDaysQuery(device.deviceId, shown.filter((each) => each.class !== "state").slice(0, DAYS_MAX)));
   if (query.isError && !query.data)
     return (
-      <Card title="Now">
+      <Card title={t("Now")}>
         <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /device/values" groupId={device.groupId} />
       </Card>
     );
   if (items.length === 0) return null;
   return (
     <section className="now" aria-labelledby="now">
-      <h2 id="now">Now</h2>
+      <h2 id="now">{t("Now")}</h2>
       <ul className="now-values">
         {shown.map((each) => (
           <Value key={each.name} deviceId={device.deviceId} item={each} days={days.data} />
@@ -96,7 +97,7 @@ export function NowCard({ device }: { device: Device }) {
       </ul>
       {items.length > SHOWN_FIRST && (
         <Button look="quiet" aria-expanded={isAll} onClick={() => setAll(!isAll)}>
-          {isAll ? `Only the first ${SHOWN_FIRST}` : `Show all ${items.length}`}
+          {isAll ? t("OnlyFirstSHOWNFIRST", { SHOWN_FIRST }) : t("ShowAllCount", { count: items.length })}
         </Button>
       )}
     </section>

@@ -10,6 +10,7 @@ import { useMay } from "~/api/may";
 import { Button } from "~/ui/button";
 import { TimeText } from "~/ui/time-text";
 import type { Device } from "./queries";
+import { t } from "~/messages/device";
 
 const SHOWN_MAX = 5;
 
@@ -23,7 +24,7 @@ export function OpenAlarms({ device }: { device: Device }) {
   const more = alarms.length - SHOWN_MAX;
   if (alarms.length === 0) return null;
   return (
-    <section className="open-alarms" aria-label="Open alarms">
+    <section className="open-alarms" aria-label={t("OpenAlarms")}>
       <ul>
         {alarms.slice(0, SHOWN_MAX).map((each) => {
           const words = alarmWords(each, find, mayRead);
@@ -35,19 +36,19 @@ export function OpenAlarms({ device }: { device: Device }) {
                 <Link to="/g/$groupId/alarms" params={{ groupId }} search={({ from, to, tz }) => ({ from, to, tz, device: deviceId, alarm: each.id })}>
                   {words}
                 </Link>
-                {worst && <span className="ink-2"> worst {worst}</span>}
+                {worst && <span className="ink-2">{" "}{t("worstWorst", { worst })}</span>}
               </span>
               <span className="ink-2">
                 <TimeText at={each.raisedAt} withAgo precision="minute" />
               </span>
               {each.state === "acknowledged" ? (
                 <span className="ink-2" title={each.comment}>
-                  acknowledged
+                  {t("acknowledged")}
                 </span>
               ) : (
                 mayAcknowledge && (
-                  <Button writes onClick={() => setAcknowledged(each)} aria-label={`Acknowledge ${words}`}>
-                    Acknowledge
+                  <Button writes onClick={() => setAcknowledged(each)} aria-label={t("AcknowledgeWords", { words })}>
+                    {t("Acknowledge")}
                   </Button>
                 )
               )}
@@ -57,7 +58,7 @@ export function OpenAlarms({ device }: { device: Device }) {
       </ul>
       {more > 0 && (
         <Link to="/g/$groupId/alarms" params={{ groupId }} search={({ from, to, tz }) => ({ from, to, tz, device: deviceId })}>
-          {more} more
+          {t("moreMore", { more })}
         </Link>
       )}
       {acknowledged && <AcknowledgeDialog alarms={[acknowledged]} find={find} onClose={() => setAcknowledged(null)} />}

@@ -16,6 +16,7 @@ import { Table, type Column } from "~/ui/table";
 import { TimeText } from "~/ui/time-text";
 import { deviceRecordsQuery, type Device } from "./queries";
 import { KINDS, type DeviceSearch, type Kind } from "./search";
+import { t } from "~/messages/device";
 
 type Arrival = Schemas["Arrival"];
 
@@ -25,19 +26,19 @@ function rawOf(arrival: Arrival): string | null {
 }
 
 const COLUMNS: readonly Column<Arrival>[] = [
-  { id: "at", head: "Timestamp", width: "188px", card: "line", cell: (arrival) => <TimeText at={arrival.record.timestamp} precision="millisecond" /> },
-  { id: "kind", head: "Kind", width: "88px", card: "line", cell: (arrival) => <KindLabel kind={arrival.kind} /> },
-  { id: "values", head: "Values", width: "minmax(160px, 3fr)", card: "wide", cell: (arrival) => <span title={summaryOf(arrival)}>{summaryOf(arrival)}</span> },
-  { id: "raw", head: "Payload", width: "minmax(72px, 1fr)", cell: (arrival) => (rawOf(arrival) ? <code title={rawOf(arrival) ?? ""}>{rawOf(arrival)}</code> : <span className="ink-3">–</span>) },
-  { id: "arrived", head: "Arrived", width: "150px", cell: (arrival) => <TimeText at={arrival.arrivedAt} /> },
-  { id: "source", head: "Source", width: "88px", cell: (arrival) => arrival.source },
+  { id: "at", head: t("Timestamp"), width: "188px", card: "line", cell: (arrival) => <TimeText at={arrival.record.timestamp} precision="millisecond" /> },
+  { id: "kind", head: t("Kind"), width: "88px", card: "line", cell: (arrival) => <KindLabel kind={arrival.kind} /> },
+  { id: "values", head: t("Values"), width: "minmax(160px, 3fr)", card: "wide", cell: (arrival) => <span title={summaryOf(arrival)}>{summaryOf(arrival)}</span> },
+  { id: "raw", head: t("Payload"), width: "minmax(72px, 1fr)", cell: (arrival) => (rawOf(arrival) ? <code title={rawOf(arrival) ?? ""}>{rawOf(arrival)}</code> : <span className="ink-3">–</span>) },
+  { id: "arrived", head: t("Arrived"), width: "150px", cell: (arrival) => <TimeText at={arrival.arrivedAt} /> },
+  { id: "source", head: t("Source"), width: "88px", cell: (arrival) => arrival.source },
   {
     id: "trace",
-    head: <span className="visually-hidden">Trace</span>,
+    head: <span className="visually-hidden">{t("Trace")}</span>,
     width: "64px",
     cell: (arrival) => (
       <Link to="/r/$recordId" params={{ recordId: arrival.id }}>
-        Trace
+        {t("Trace")}
       </Link>
     ),
   },
@@ -49,8 +50,8 @@ function exportSource(device: Device, kinds: readonly Kind[], span: Span): Expor
     path: "/records/export",
     params: { deviceId: device.deviceId, beginDate: new Date(span.begin).toISOString(), endDate: new Date(span.end).toISOString() },
     name: `${device.name.replace(/[^\w-]+/g, "-").slice(0, 40)}`,
-    title: `Export records of ${device.name}`,
-    choice: { name: "kind", label: "Kind", options: kinds.map((kind) => [kind, KIND_LABELS[kind]] as const) },
+    title: t("ExportRecordsOfName", { name: device.name }),
+    choice: { name: "kind", label: t("Kind"), options: kinds.map((kind) => [kind, KIND_LABELS[kind]] as const) },
   };
 }
 
@@ -71,17 +72,17 @@ export function RecordsTab({ device, search, set }: { device: Device; search: De
   const open = rows.find((each) => each.id === search.record);
   return (
     <>
-      <div className="filters" role="group" aria-label="Kinds of records">
+      <div className="filters" role="group" aria-label={t("KindsOfRecords")}>
         {KINDS.map((kind) => (
           <Checkbox key={kind} label={KIND_LABELS[kind]} checked={kinds.includes(kind)} onChange={() => toggle(kind)} />
         ))}
-        <span className="ink-2">by arrival, newest first</span>
-        <Button onClick={() => setExporting(true)}>Export</Button>
+        <span className="ink-2">{t("byArrivalNewestFirst")}</span>
+        <Button onClick={() => setExporting(true)}>{t("Export")}</Button>
       </div>
       {query.data ? (
         rows.length > 0 ? (
           <Table
-            label="Records"
+            label={t("Records")}
             rows={rows}
             columns={COLUMNS}
             rowKey={(arrival) => arrival.id}
@@ -90,18 +91,18 @@ export function RecordsTab({ device, search, set }: { device: Device; search: De
             isLoadingMore={query.isFetchingNextPage}
           />
         ) : (
-          !isSparse && <Empty text="No record of these kinds arrived in this range." action={search.kind && <Button onClick={() => set({ kind: undefined })}>All kinds</Button>} />
+          !isSparse && <Empty text={t("NoRecordOfTheseKindsArrived")} action={search.kind && <Button onClick={() => set({ kind: undefined })}>{t("AllKinds")}</Button>} />
         )
       ) : query.isError ? (
-        <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /group/records" groupId={device.groupId} noun="device" />
+        <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /group/records" groupId={device.groupId} noun={t("device")} />
       ) : (
         <Loading />
       )}
       {isSparse && (
         <p className="ink-2">
-          Looked at {looked.toLocaleString("en")} records of the group.{" "}
-          <Button onClick={() => void query.fetchNextPage()} disabledReason={query.isFetchingNextPage ? "Looking" : undefined}>
-            Look further back
+          {t("LookedAtLookedRecordsOfGroup", { looked })}{" "}
+          <Button onClick={() => void query.fetchNextPage()} disabledReason={query.isFetchingNextPage ? t("Looking") : undefined}>
+            {t("LookFurtherBack")}
           </Button>
         </p>
       )}

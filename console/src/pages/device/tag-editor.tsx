@@ -6,6 +6,7 @@ import { parseTags } from "~/pages/devices/bulk";
 import { Button } from "~/ui/button";
 import { showToast } from "~/ui/toast";
 import type { Device } from "./queries";
+import { t } from "~/messages/device";
 
 type TagChange = { addTags: string[] } | { removeTags: string[] };
 
@@ -28,7 +29,7 @@ export function TagEditor({ device, mayChange, onChanged }: { device: Device; ma
     onSuccess: (changed, { undone, text: words }) => {
       onChanged(changed);
       showToast(words, {
-        action: { label: "Undo", run: () => put(undone).then(onChanged).catch(fail) },
+        action: { label: t("Undo"), run: () => put(undone).then(onChanged).catch(fail) },
       });
     },
     onError: fail,
@@ -38,7 +39,7 @@ export function TagEditor({ device, mayChange, onChanged }: { device: Device; ma
     if (isUnreachable) return;
     const added = parseTags(text ?? "").filter((tag) => !tags.includes(tag));
     setText(null);
-    if (added.length > 0) change.mutate({ tagged: { addTags: added }, undone: { removeTags: added }, text: `Added ${added.join(", ")} to ${device.name}` });
+    if (added.length > 0) change.mutate({ tagged: { addTags: added }, undone: { removeTags: added }, text: t("AddedValueToName", { value: added.join(", "), name: device.name }) });
   };
   return (
     <span className="tag-editor">
@@ -50,8 +51,8 @@ export function TagEditor({ device, mayChange, onChanged }: { device: Device; ma
               look="plain"
               writes
               className="tag-remove"
-              aria-label={`Remove the tag ${tag}`}
-              onClick={() => change.mutate({ tagged: { removeTags: [tag] }, undone: { addTags: [tag] }, text: `Removed ${tag} from ${device.name}` })}
+              aria-label={t("RemoveTagTag", { tag })}
+              onClick={() => change.mutate({ tagged: { removeTags: [tag] }, undone: { addTags: [tag] }, text: t("RemovedTagFromName", { tag, name: device.name }) })}
             >
               ×
             </Button>
@@ -61,13 +62,13 @@ export function TagEditor({ device, mayChange, onChanged }: { device: Device; ma
       {mayChange &&
         (text === null ? (
           <Button look="link" writes onClick={() => setText("")}>
-            + tag
+            {t("tag")}
           </Button>
         ) : (
           <form onSubmit={add}>
             <input
               className="input tag-input"
-              aria-label="Add a tag"
+              aria-label={t("AddTag")}
               autoFocus
               value={text}
               onChange={(event) => setText(event.target.value)}

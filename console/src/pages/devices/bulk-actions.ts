@@ -1,6 +1,7 @@
 // What can be done with many devices, as requests by id, as a job, and back again.
 import { api, read, type Schemas } from "~/api/client";
 import { STEP_MAX, countOf, reverseTags, reverseType, runSteps, type ReverseChange } from "./bulk";
+import { t } from "~/messages/devices";
 
 type Device = Schemas["Device"];
 
@@ -36,10 +37,10 @@ export function jobParametersOf(action: BulkAction): Schemas["JobParameters"] {
 // "Move 40 devices to Rail"; in the past, "Moved 40 devices to Rail".
 export function wordsOf(action: BulkAction, count: number, isPast: boolean): string {
   const devices = countOf(count);
-  if (action.kind === "transfer") return `${isPast ? "Moved" : "Move"} ${devices} to ${action.toName}`;
-  if (action.kind === "type") return `${isPast ? "Changed" : "Change"} the type of ${devices} to ${action.type}`;
-  if (action.kind === "delete") return `${isPast ? "Deleted" : "Delete"} ${devices}`;
-  return `${isPast ? "Tagged" : "Tag"} ${devices}`;
+  if (action.kind === "transfer") return t("valueDevicesToToName", { value: isPast ? t("Moved") : t("Move"), devices, toName: action.toName });
+  if (action.kind === "type") return t("valueTypeOfDevicesToType", { value: isPast ? t("Changed") : t("Change"), devices, type: action.type });
+  if (action.kind === "delete") return `${isPast ? t("Deleted") : t("Delete")} ${devices}`;
+  return `${isPast ? t("Tagged") : t("Tag")} ${devices}`;
 }
 
 async function changeBack(changes: readonly ReverseChange[]): Promise<void> {

@@ -16,6 +16,8 @@ import { DevicesExportDialog, exportSelected } from "./export-dialog";
 import { JobBanner, JobDialog } from "./bulk-job";
 import { loadAll } from "./queries";
 import type { DevicesSearch } from "./search";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/devices";
 
 type Device = Schemas["Device"];
 
@@ -37,10 +39,10 @@ function Result({ action, outcome, onClose, onRetry }: { action: BulkAction; out
       onClose={onClose}
       actions={
         <>
-          <Button onClick={onClose}>Close</Button>
+          <Button onClick={onClose}>{t("Close")}</Button>
           {refused.length > 0 && rest > 0 && (
             <Button look="primary" onClick={onRetry}>
-              {wordsOf(action, rest, false)} without {refused.length === 1 ? "it" : "them"}
+              {t("actionWithoutValue", { action: wordsOf(action, rest, false), value: t("them", { count: refused.length }) })}
             </Button>
           )}
         </>
@@ -49,8 +51,7 @@ function Result({ action, outcome, onClose, onRetry }: { action: BulkAction; out
       {refused.length > 0 && (
         <>
           <p>
-            {refused.length === 1 ? "One was refused" : `${refused.length.toLocaleString("en")} were refused`}, so nothing of the same step was changed:{" "}
-            {countOf(left.length)} stay as they were, and selected.
+            {t("valueSoNothingOfSameStep", { value: t("countWereRefused", { count: refused.length }), length: countOf(left.length) })}
           </p>
           <ul className="bulk-names">
             {refused.slice(0, NAMED_MAX).map(({ target, message }) => (
@@ -58,14 +59,14 @@ function Result({ action, outcome, onClose, onRetry }: { action: BulkAction; out
                 <strong>{target.name}</strong> <code>{target.deviceId}</code>: {message}
               </li>
             ))}
-            {refused.length > NAMED_MAX && <li className="ink-2">and {(refused.length - NAMED_MAX).toLocaleString("en")} more</li>}
+            {refused.length > NAMED_MAX && <li className="ink-2">{t("andValueMore", { value: (refused.length - NAMED_MAX) })}</li>}
           </ul>
         </>
       )}
-      {stopped && <p>Stopped: {countOf(left.length)} stay as they were, and selected.</p>}
+      {stopped && <p>{t("StoppedLengthStayAsTheyWere", { length: countOf(left.length) })}</p>}
       {failure && (
         <p role="alert">
-          {failure.message} {countOf(left.length)} stay as they were, and selected.
+          {t("messageLengthStayAsTheyWere", { message: failure.message, length: countOf(left.length) })}
         </p>
       )}
     </Dialog>
@@ -112,11 +113,11 @@ function useBulk({ selection, known, held, onHeld }: BarProps) {
     else
       showToast(text, {
         action: {
-          label: "Undo",
+          label: t("Undo"),
           run: async () => {
             try {
               await undo();
-              showToast(`Undone: ${text.toLowerCase()}`);
+              showToast(t("UndoneValue", { value: text.toLowerCase() }));
             } catch (error) {
               showToast(error instanceof Error ? error.message : String(error), { tone: "bad" });
             }
@@ -132,7 +133,7 @@ function useBulk({ selection, known, held, onHeld }: BarProps) {
     onHeld(new Set([...held, ...ids]));
     selection.clear();
     hold(
-      `Deleting ${countOf(devices.length)} with all records`,
+      t("DeletingLengthWithAllRecords", { length: countOf(devices.length) }),
       async () => {
         await run(action, devices);
         release();
@@ -181,12 +182,12 @@ export function BulkBar(props: BarProps) {
       setLoading(false);
     }
   };
-  const whole = isAll ? (totalIsMore ? `${countOf(count)} or more` : `all ${countOf(count)}`) : countOf(count);
+  const whole = isAll ? (totalIsMore ? t("countOrMore", { count: countOf(count) }) : t("allCount", { count: countOf(count) })) : countOf(count);
   const offered: readonly (readonly [boolean, string, string, () => void])[] = [
-    [mayMove, "move-devices", `Move ${whole}…`, () => setDialog("move")],
-    [mayChange, "tag-devices", `Tag ${whole}…`, () => setDialog("tag")],
-    [mayChange, "type-devices", `Change the type of ${whole}…`, () => setDialog("type")],
-    [mayDelete, "delete-devices", `Delete ${whole}`, () => choose({ kind: "delete" })],
+    [mayMove, "move-devices", t("MoveWhole", { whole }), () => setDialog("move")],
+    [mayChange, "tag-devices", t("TagWhole", { whole }), () => setDialog("tag")],
+    [mayChange, "type-devices", t("ChangeTypeOfWhole", { whole }), () => setDialog("type")],
+    [mayDelete, "delete-devices", t("DeleteWhole", { whole }), () => choose({ kind: "delete" })],
   ];
   usePageActions(count > 0 && !progress ? offered.flatMap(([may, id, label, run]) => (may ? [{ id, label, run }] : [])) : []);
   const exportChosen = () => (isAll ? setDialog("export") : exportSelected(chosen()));
@@ -195,42 +196,42 @@ export function BulkBar(props: BarProps) {
       {jobId && <JobBanner groupId={groupId} jobId={jobId} onJob={setJobId} onClose={() => setJobId(null)} />}
       {progress ? (
         <div className="selection-bar" role="status">
-          <progress className="bulk-progress" aria-label="Progress" value={progress.done} max={progress.total} />
+          <progress className="bulk-progress" aria-label={t("Progress")} value={progress.done} max={progress.total} />
           <span className="number">
-            {progress.done.toLocaleString("en")} of {progress.total.toLocaleString("en")}
+            {t("doneOfTotal", { done: progress.done, total: progress.total })}
           </span>
-          <Button onClick={stop}>Stop</Button>
+          <Button onClick={stop}>{t("Stop")}</Button>
         </div>
       ) : (
         count > 0 && (
-          <div className="selection-bar" role="region" aria-label="Selection">
+          <div className="selection-bar" role="region" aria-label={t("Selection")}>
             <strong className="number">
-              {isAll && "All "}
-              {count.toLocaleString("en")}
-              {isAll && totalIsMore && "+"} {isAll ? "that match" : "selected"}
+              {isAll && `${t("All")} `}
+              {count.toLocaleString(LOCALE)}
+              {isAll && totalIsMore && "+"} {isAll ? t("thatMatch") : "selected"}
             </strong>
-            {!isAll && total > count && isMany && hasComparison && <span className="ink-2">Filters by value: up to {BY_ID_MAX.toLocaleString("en")} can be selected at once.</span>}
+            {!isAll && total > count && isMany && hasComparison && <span className="ink-2">{t("FiltersByValueUpToBY", { BY_ID_MAX })}</span>}
             {!isAll && total > count && !(isMany && hasComparison) && (
               <button type="button" className="link" onClick={() => void selectAll()} disabled={isLoading}>
-                {isLoading ? "Loading…" : `Select all ${total.toLocaleString("en")}${totalIsMore ? "+" : ""} that match`}
+                {isLoading ? t("Loading") : t("SelectAllTotalValueThatMatch", { total, value: totalIsMore ? "+" : "" })}
               </button>
             )}
             <span className="bar-space" />
             {mayChange && (
               <>
-                <Button writes onClick={() => setDialog("tag")}>Tag</Button>
-                <Button writes onClick={() => setDialog("type")}>Type</Button>
+                <Button writes onClick={() => setDialog("tag")}>{t("Tag")}</Button>
+                <Button writes onClick={() => setDialog("type")}>{t("Type")}</Button>
               </>
             )}
-            {mayMove && <Button writes onClick={() => setDialog("move")}>Move to…</Button>}
-            <Button onClick={exportChosen}>Export</Button>
+            {mayMove && <Button writes onClick={() => setDialog("move")}>{t("MoveTo")}</Button>}
+            <Button onClick={exportChosen}>{t("Export")}</Button>
             {mayDelete && (
               <Button look="danger" onClick={() => choose({ kind: "delete" })}>
-                Delete
+                {t("Delete")}
               </Button>
             )}
-            <Button look="quiet" onClick={selection.clear} title="Esc">
-              Clear
+            <Button look="quiet" onClick={selection.clear} title={t("Esc")}>
+              {t("Clear")}
             </Button>
           </div>
         )

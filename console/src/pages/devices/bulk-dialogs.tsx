@@ -10,6 +10,7 @@ import { DialogForm } from "~/ui/form";
 import { countOf, parseTags } from "./bulk";
 import type { BulkAction } from "./bulk-actions";
 import { deviceTypesQuery } from "./queries";
+import { t } from "~/messages/devices";
 
 interface ActionDialogProps {
   count: number;
@@ -25,30 +26,30 @@ export function TagDialog({ count, devices, onChoose, onClose }: ActionDialogPro
   const present = [...new Set(devices.flatMap((each) => each.tags ?? []))].sort();
   const addTags = parseTags(added);
   const removeTags = parseTags(removed);
-  const nothing = addTags.length + removeTags.length === 0 ? "No tag is named yet" : undefined;
+  const nothing = addTags.length + removeTags.length === 0 ? t("NoTagIsNamedYet") : undefined;
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (!nothing) onChoose({ kind: "tag", addTags, removeTags });
   };
   return (
     <Dialog
-      title={`Tag ${countOf(count)}`}
+      title={t("TagCount", { count: countOf(count) })}
       onClose={onClose}
       actions={
         <>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose}>{t("Cancel")}</Button>
           <Button look="primary" type="submit" form={formId} disabledReason={nothing}>
-            Tag
+            {t("Tag")}
           </Button>
         </>
       }
     >
       <DialogForm id={formId} isBusy={false} onSubmit={submit}>
-        <TextField label="Add tags" hint="Separated by commas." value={added} onChange={(event) => setAdded(event.target.value)} autoFocus />
+        <TextField label={t("AddTags")} hint={t("SeparatedByCommas")} value={added} onChange={(event) => setAdded(event.target.value)} autoFocus />
         <TextField
-          label="Remove tags"
+          label={t("RemoveTags")}
           list={listId}
-          hint={present.length > 0 ? `Tags they have: ${present.slice(0, 12).join(", ")}${present.length > 12 ? ", …" : ""}` : undefined}
+          hint={present.length > 0 ? t("TagsTheyHaveValueValue2", { value: present.slice(0, 12).join(", "), value2: present.length > 12 ? ", …" : "" }) : undefined}
           value={removed}
           onChange={(event) => setRemoved(event.target.value)}
         />
@@ -73,22 +74,22 @@ export function TypeDialog({ count, onChoose, onClose }: ActionDialogProps) {
   };
   return (
     <Dialog
-      title={`Change the type of ${countOf(count)}`}
+      title={t("ChangeTypeOfCount", { count: countOf(count) })}
       onClose={onClose}
       actions={
         <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" form={formId} disabledReason={type ? undefined : "No type is chosen yet"}>
-            Change type
+          <Button onClick={onClose}>{t("Cancel")}</Button>
+          <Button look="primary" type="submit" form={formId} disabledReason={type ? undefined : t("NoTypeIsChosenYet")}>
+            {t("ChangeType")}
           </Button>
         </>
       }
     >
       <DialogForm id={formId} isBusy={false} onSubmit={submit}>
         <Select
-          label="Type"
-          hint="The configuration of each is reset to the default of that type."
-          options={[["", "Choose a type"], ...options]}
+          label={t("Type")}
+          hint={t("configurationOfEachIsResetTo")}
+          options={[["", t("ChooseType")], ...options]}
           value={type}
           onChange={(event) => setType(event.target.value)}
         />
@@ -103,26 +104,26 @@ export function MoveDialog({ count, onChoose, onClose }: ActionDialogProps) {
   const name = group.data?.name ?? toGroupId ?? "";
   return (
     <Dialog
-      title={`Move ${countOf(count)}`}
+      title={t("MoveCount", { count: countOf(count) })}
       onClose={onClose}
       actions={
         <>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose}>{t("Cancel")}</Button>
           <Button
             look="primary"
-            disabledReason={toGroupId ? undefined : "No group is chosen yet"}
+            disabledReason={toGroupId ? undefined : t("NoGroupIsChosenYet")}
             onClick={() => toGroupId && onChoose({ kind: "transfer", toGroupId, toName: name })}
           >
-            {toGroupId ? `Move to ${name}` : "Move"}
+            {toGroupId ? t("MoveToName", { name }) : t("Move")}
           </Button>
         </>
       }
     >
-      <p className="ink-2">Stored records stay with the group they are in now; new ones belong to the new group.</p>
+      <p className="ink-2">{t("StoredRecordsStayWithGroupThey")}</p>
       <GroupTree onChoose={setGroup} />
       {toGroupId && (
         <p aria-live="polite">
-          To <strong>{name}</strong>
+          {t.rich("ToStrong", { strong: <strong>{name}</strong> })}
         </p>
       )}
     </Dialog>

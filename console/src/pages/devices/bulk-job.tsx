@@ -12,6 +12,8 @@ import { ErrorState, Loading } from "~/ui/state";
 import { countOf } from "./bulk";
 import { jobParametersOf, wordsOf, type BulkAction } from "./bulk-actions";
 import { filterOf, type DevicesSearch } from "./search";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/devices";
 
 const POLL_MS = 1_000;
 const OPEN_STATES = ["waiting", "running"];
@@ -46,16 +48,16 @@ export function JobDialog({
   const more = preview.data?.totalIsMore ? "+" : "";
   const name = group.data?.name ?? groupId;
   const isDelete = action.kind === "delete";
-  const reason = !preview.data ? "Still counting" : total === 0 ? "Nothing matches" : isDelete && typed !== name ? "The name of the group is not typed yet" : undefined;
+  const reason = !preview.data ? t("StillCounting") : total === 0 ? t("NothingMatches") : isDelete && typed !== name ? t("nameOfGroupIsNotTyped") : undefined;
   return (
     <Dialog
-      title={preview.data ? wordsOf(action, total, false) : "All that match"}
+      title={preview.data ? wordsOf(action, total, false) : t("AllThatMatch")}
       onClose={onClose}
       actions={
         <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look={isDelete ? "danger" : "primary"} disabledReason={start.isPending ? "Being started" : reason} onClick={() => start.mutate()}>
-            Start job
+          <Button onClick={onClose}>{t("Cancel")}</Button>
+          <Button look={isDelete ? "danger" : "primary"} disabledReason={start.isPending ? t("BeingStarted") : reason} onClick={() => start.mutate()}>
+            {t("StartJob")}
           </Button>
         </>
       }
@@ -65,8 +67,7 @@ export function JobDialog({
       {preview.data && (
         <>
           <p>
-            {countOf(total)}
-            {more} match now. {isDelete ? "They are deleted with all their records, which cannot be undone." : "The job can be undone for 24 hours."}
+            {t("totalMoreMatchNowValue", { total: countOf(total), more, value: isDelete ? t("TheyAreDeletedWithAllTheir") : t("jobCanBeUndoneFor24") })}
           </p>
           <ul className="bulk-names">
             {preview.data.sample?.slice(0, 5).map((each) => (
@@ -74,9 +75,9 @@ export function JobDialog({
                 {each.name} <span className="ink-2">{each.type}</span>
               </li>
             ))}
-            {total > 5 && <li className="ink-2">and {(total - 5).toLocaleString("en")} more</li>}
+            {total > 5 && <li className="ink-2">{t("andValueMore", { value: (total - 5) })}</li>}
           </ul>
-          {isDelete && <TextField label={`Type “${name}” to delete them`} value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" />}
+          {isDelete && <TextField label={t("TypeNameToDeleteThem", { name })} value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" />}
         </>
       )}
       {start.isError && <ErrorState error={start.error} />}
@@ -112,20 +113,19 @@ export function JobBanner({ groupId, jobId, onJob, onClose }: { groupId: string;
         <>
           <Pill tone={TONES[found.state] ?? "idle"}>{found.state}</Pill>
           <span>
-            {found.undoOf ? "Undo" : "Job"}: {found.done.toLocaleString("en")} of {found.total?.toLocaleString("en") ?? "?"} done,{" "}
-            {found.changed.toLocaleString("en")} changed
-            {found.skipped + found.failed > 0 && `, ${(found.skipped + found.failed).toLocaleString("en")} skipped or failed`}
+            {t("valueDoneOfTotalDoneChanged", { value: found.undoOf ? t("Undo") : t("Job"), done: found.done, total: found.total?.toLocaleString(LOCALE) ?? "?", changed: found.changed })}
+            {found.skipped + found.failed > 0 && t("valueSkippedOrFailed", { value: (found.skipped + found.failed) })}
           </span>
           <Link to="/g/$groupId/jobs/$jobId" params={{ groupId, jobId }}>
-            Open job
+            {t("OpenJob")}
           </Link>
-          {isOpen && <Button writes onClick={() => cancel.mutate()}>Cancel job</Button>}
-          {!isOpen && found.undoUntil && !found.undoneBy && found.changed > 0 && <Button writes onClick={() => undo.mutate()}>Undo</Button>}
+          {isOpen && <Button writes onClick={() => cancel.mutate()}>{t("CancelJob")}</Button>}
+          {!isOpen && found.undoUntil && !found.undoneBy && found.changed > 0 && <Button writes onClick={() => undo.mutate()}>{t("Undo")}</Button>}
         </>
       )}
       {failure && <span role="alert">{failure.message}</span>}
       {!isOpen && (
-        <Button look="quiet" onClick={onClose} aria-label="Dismiss">
+        <Button look="quiet" onClick={onClose} aria-label={t("Dismiss")}>
           ×
         </Button>
       )}

@@ -1,6 +1,7 @@
 // Changes of many devices: in steps of at most 1,000 of one group, each of which happens as a
 // whole or not at all. What a step refused is named, and the steps after it still run.
 import { ApiProblem, type Schemas } from "~/api/client";
+import { LOCALE } from "~/i18n";
 
 type Device = Schemas["Device"];
 
@@ -128,5 +129,5 @@ export function parseTags(text: string): string[] {
 }
 
 export function countOf(count: number, noun = "device"): string {
-  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+  return `${count.toLocaleString(LOCALE)} ${noun}${count === 1 ? "" : "s"}`;
 }

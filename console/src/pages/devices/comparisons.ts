@@ -2,19 +2,20 @@
 import type { NamedMeasurement } from "~/measurements/group-measurements";
 import { measurementLabel } from "~/measurements/values";
 import type { DevicesSearch } from "./search";
+import { t } from "~/messages/devices";
 
 export const OPERATIONS = ["below", "above", "is", "is-not", "older", "missing", "there"] as const;
 
 export type ValueOperation = (typeof OPERATIONS)[number];
 
 export const OPERATION_WORDS: Record<ValueOperation, string> = {
-  below: "is below",
-  above: "is above",
+  below: t("isBelow"),
+  above: t("isAbove"),
   is: "is",
-  "is-not": "is not",
-  older: "is older than",
-  missing: "is missing",
-  there: "is there",
+  "is-not": t("isNot"),
+  older: t("isOlderThan"),
+  missing: t("isMissing"),
+  there: t("isThere"),
 };
 export const AGES = [
   ["1h", "1 hour"],
@@ -44,7 +45,7 @@ export function comparisonOf(name: string, operation: ValueOperation, value: str
   return given === "" ? null : `${name}${SIGNS[operation]}${given}`;
 }
 
-const WORDS: Readonly<Record<string, string>> = { "<": "below", "<=": "at most", ">": "above", ">=": "at least", "==": "is", "!=": "is not" };
+const WORDS: Readonly<Record<string, string>> = { "<": "below", "<=": t("atMost"), ">": "above", ">=": t("atLeast"), "==": "is", "!=": t("isNot") };
 
 export function comparisonWords(comparison: string, known: ReadonlyMap<string, NamedMeasurement> | undefined): string {
   const found = /^([\w.-]+?)(@?)(<=|>=|==|!=|<|>)(.+)$/.exec(comparison);
@@ -52,11 +53,11 @@ export function comparisonWords(comparison: string, known: ReadonlyMap<string, N
   const [, name = "", isTime, sign = "", value = ""] = found;
   const item = known?.get(name);
   const label = item ? measurementLabel(item) : name;
-  if (value === "null") return `${label} ${sign === "==" ? "is missing" : "is there"}`;
+  if (value === "null") return `${label} ${sign === "==" ? t("isMissing") : t("isThere")}`;
   if (isTime) {
     const age = AGES.find(([key]) => value === `now-${key}`);
-    if (age && sign === "<") return `${label} is older than ${age[1]}`;
-    return `${label} ${sign.startsWith("<") ? "from before" : "from after"} ${value}`;
+    if (age && sign === "<") return t("labelIsOlderThanValue", { label, value: age[1] });
+    return `${label} ${sign.startsWith("<") ? t("fromBefore") : t("fromAfter")} ${value}`;
   }
   const shown = value === "true" ? "yes" : value === "false" ? "no" : value;
   return `${label} ${WORDS[sign] ?? sign} ${shown}${item?.unit && !Number.isNaN(Number(value)) ? ` ${item.unit}` : ""}`;

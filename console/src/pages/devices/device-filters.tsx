@@ -2,25 +2,26 @@ import { useEffect, useId, useRef, useState, type ReactNode } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { NETWORKS, deviceTypesQuery, type Device } from "./queries";
 import { BATTERY_CHOICES, SEEN_CHOICES, type DevicesSearch, type Seen } from "./search";
+import { t } from "~/messages/devices";
 
 const DEBOUNCE_MS = 150;
 
 export const SEEN_LABELS: Record<Seen, string> = {
   hour: "Seen in the last hour",
   day: "Seen in the last day",
-  week: "Seen in the last week",
-  longer: "Seen longer ago",
-  never: "Never seen",
-  silent: "Silent",
+  week: t("SeenInLastWeek"),
+  longer: t("SeenLongerAgo"),
+  never: t("NeverSeen"),
+  silent: t("Silent"),
 };
 
 const SEEN_OPTIONS: Record<Seen, string> = {
   hour: "Last hour",
   day: "Last day",
-  week: "Last week",
-  longer: "Longer ago",
-  never: "Never",
-  silent: "Silent",
+  week: t("LastWeek"),
+  longer: t("LongerAgo"),
+  never: t("Never"),
+  silent: t("Silent"),
 };
 
 type SetSearch = (change: Partial<DevicesSearch>, replace?: boolean) => void;
@@ -120,33 +121,33 @@ export function DeviceFilters({ search, set, rows, children }: { search: Devices
   const networks = [...new Set([...NETWORKS, ...rows.slice(0, 1_000).map((device) => device.network)])];
   const tags = [...new Set(rows.slice(0, 1_000).flatMap((device) => device.tags ?? []))].sort();
   return (
-    <div className="filters" role="search" aria-label="Filter devices">
-      <Typed className="filter-q" label="Name, id or tag" value={search.q} onType={(q) => set({ q }, true)} />
+    <div className="filters" role="search" aria-label={t("FilterDevices")}>
+      <Typed className="filter-q" label={t("NameIdOrTag")} value={search.q} onType={(q) => set({ q }, true)} />
       <button type="button" className="button button-normal filter-toggle" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-        Filters{count > 0 && ` (${count})`}
+        {t("Filters")}{count > 0 && ` (${count})`}
       </button>
       <div className="filter-more" data-open={isOpen || undefined}>
-        <Choice label="Type" any="Any type" value={search.type} options={named(typeOptions, search.type)} onChoose={(type) => set({ type })} />
+        <Choice label={t("Type")} any={t("AnyType")} value={search.type} options={named(typeOptions, search.type)} onChoose={(type) => set({ type })} />
         <Choice
-          label="Network"
-          any="Any network"
+          label={t("Network")}
+          any={t("AnyNetwork")}
           value={search.network}
           options={named(networks.map((each) => [each, each] as const), search.network)}
           onChoose={(network) => set({ network })}
         />
-        <Typed className="filter-tag" label="Tag" value={search.tag} list={tags} onType={(tag) => set({ tag }, true)} />
+        <Typed className="filter-tag" label={t("Tag")} value={search.tag} list={tags} onType={(tag) => set({ tag }, true)} />
         <Choice
-          label="Last seen"
-          any="Seen any time"
+          label={t("LastSeen")}
+          any={t("SeenAnyTime")}
           value={search.seen}
           options={SEEN_CHOICES.map((each) => [each, SEEN_OPTIONS[each]] as const)}
           onChoose={(seen) => set({ seen: seen as Seen | undefined })}
         />
         <Choice
-          label="Battery"
-          any="Any battery"
+          label={t("Battery")}
+          any={t("AnyBattery")}
           value={search.battery}
-          options={BATTERY_CHOICES.map((each) => [each, `Below ${each} %`] as const)}
+          options={BATTERY_CHOICES.map((each) => [each, t("BelowPercent", { percent: each })] as const)}
           onChoose={(battery) => set({ battery: battery as DevicesSearch["battery"] })}
         />
         {children}

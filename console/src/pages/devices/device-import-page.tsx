@@ -20,12 +20,15 @@ import { columnName, planImport, summaryOf, withAnswer, withDuplicates, type Imp
 import type { CsvLine } from "./csv";
 import { NetworkField } from "./network-field";
 import { deviceTypesQuery } from "./queries";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/devices";
 import "./devices.css";
 
 const route = getRouteApi("/frame/g/$groupId/devices/import");
 const CHECK_AFTER_MS = 300;
 const COLUMNS_MAX = 7;
-const EXAMPLE = "name,originalId,type,network,tags\nCold room,70B3D57ED0041A2B,temperature,chirpstack,north|cellar\n";
+const EXAMPLE = `${t("nameOriginalIdTypeNetworkTagsCold")}
+`;
 
 interface Defaults {
   type?: string | undefined;
@@ -81,7 +84,7 @@ function useCheck(groupId: string, plan: ImportPlan, { type, network }: Defaults
 }
 
 function Status({ state }: { state: LineState | undefined }) {
-  if (!state) return <span className="ink-3">not checked</span>;
+  if (!state) return <span className="ink-3">{t("notChecked")}</span>;
   if (state.errors.length > 0) {
     const text = state.errors.map((each) => `${each.column} ${each.message}`).join("; ");
     return (
@@ -90,7 +93,7 @@ function Status({ state }: { state: LineState | undefined }) {
       </span>
     );
   }
-  return state.status === "existing" ? <Pill tone="idle">already there</Pill> : <Pill tone="good">new</Pill>;
+  return state.status === "existing" ? <Pill tone="idle">{t("alreadyThere")}</Pill> : <Pill tone="good">{t("new")}</Pill>;
 }
 
 function useColumns(plan: ImportPlan, states: LineStates): readonly Column<CsvLine>[] {
@@ -110,8 +113,8 @@ function useColumns(plan: ImportPlan, states: LineStates): readonly Column<CsvLi
       };
     });
     return [
-      { id: "line", head: "Line", width: "56px", align: "end", cell: ({ line }) => <span className="ink-3">{line.toLocaleString("en")}</span> },
-      { id: "status", head: "Check", width: "minmax(180px, 1.6fr)", card: "line", cell: ({ line }) => <Status state={states.get(line)} /> },
+      { id: "line", head: t("Line"), width: "56px", align: "end", cell: ({ line }) => <span className="ink-3">{line.toLocaleString(LOCALE)}</span> },
+      { id: "status", head: t("Check"), width: "minmax(180px, 1.6fr)", card: "line", cell: ({ line }) => <Status state={states.get(line)} /> },
       ...cells,
     ];
   }, [plan.header, states]);
@@ -157,16 +160,16 @@ function useImport(groupId: string, plan: ImportPlan, defaults: Defaults) {
     void client.invalidateQueries({ queryKey: ["devices"] });
     if (state.created.length === 0) return;
     const { created } = state;
-    const text = `Created ${countOf(created.length)}`;
+    const text = t("CreatedLength", { length: countOf(created.length) });
     if (!mayDelete) return void showToast(text);
     showToast(text, {
       action: {
-        label: "Undo",
+        label: t("Undo"),
         run: async () => {
           try {
             await removeCreated(groupId, created);
             setRun(null);
-            showToast(`Undone: ${countOf(created.length)} deleted again`);
+            showToast(t("UndoneLengthDeletedAgain", { length: countOf(created.length) }));
           } catch (error) {
             showToast(error instanceof Error ? error.message : String(error), { tone: "bad" });
           }
@@ -210,29 +213,28 @@ export function DeviceImportPage() {
     setOver(false);
     void take(event.dataTransfer.files[0]);
   };
-  const header = <PageHeader title="Import devices" above={<Link to="/g/$groupId/devices" params={{ groupId }}>Devices of {group.data?.name ?? "the group"}</Link>} />;
+  const header = <PageHeader title={t("ImportDevices")} above={<Link to="/g/$groupId/devices" params={{ groupId }}>{t("DevicesOfName", { name: group.data?.name ?? t("group") })}</Link>} />;
   if (rights.isKnown && !mayCall(rights, "POST /devices/import"))
     return (
       <>
         {header}
-        <Locked label="Import devices" operation="POST /devices/import" groupId={groupId} />
+        <Locked label={t("ImportDevices")} operation="POST /devices/import" groupId={groupId} />
       </>
     );
   const isRunning = run !== null && !run.isOver;
-  const reason = !check.isDone ? "Not all lines are checked yet" : summary.wrong > 0 ? "Some lines are wrong" : summary.created === 0 ? "There is nothing new in it" : undefined;
+  const reason = !check.isDone ? t("NotAllLinesAreCheckedYet") : summary.wrong > 0 ? t("SomeLinesAreWrong") : summary.created === 0 ? t("ThereIsNothingNewInIt") : undefined;
   return (
     <>
       {header}
       <div className="import-source" data-over={isOver || undefined} onDragOver={(event) => (event.preventDefault(), setOver(true))} onDragLeave={() => setOver(false)} onDrop={drop}>
         <TextArea
-          label="CSV"
+          label={t("CSV")}
           isCode
           rows={plan.lines.length > 0 ? 4 : 8}
           placeholder={EXAMPLE}
           hint={
             <>
-              Paste cells out of a spreadsheet, or drop a file here. Columns: <code>originalId</code>, and optionally <code>name</code>, <code>type</code>,{" "}
-              <code>network</code>, <code>tags</code> with | between them, <code>configuration</code>.
+              {t.rich("PasteCellsOutOfSpreadsheetOr", { code: <code>originalId</code>, code2: <code>name</code>, code3: <code>type</code>, code4: <code>network</code>, code5: <code>tags</code>, code6: <code>configuration</code> })}
             </>
           }
           value={text}
@@ -244,45 +246,45 @@ export function DeviceImportPage() {
         />
         <div className="filters">
           <label className="button button-normal file-button">
-            Choose a file
+            {t("ChooseFile")}
             <input type="file" accept=".csv,text/csv,.txt,.tsv" className="visually-hidden" onChange={(event) => void take(event.target.files?.[0])} />
           </label>
           {fileName && <span className="ink-2">{fileName}</span>}
         </div>
         <div className="import-defaults">
           <Select
-            label="Type, where a line has none"
-            options={[["", "None"], ...options]}
+            label={t("TypeWhereLineHasNone")}
+            options={[["", t("None")], ...options]}
             value={search.type ?? ""}
             onChange={(event) => void setSearch({ search: (before) => ({ ...before, type: event.target.value || undefined }), replace: true })}
           />
           <NetworkField
-            source="Network, where a line has none"
-            label="Name of the network"
-            other="Another network"
-            hint="None, if each line has one."
+            source={t("NetworkWhereLineHasNone")}
+            label={t("NameOfNetwork")}
+            other={t("AnotherNetwork")}
+            hint={t("NoneIfEachLineHasOne")}
             value={search.network ?? ""}
             onChange={(network) => void setSearch({ search: (before) => ({ ...before, network: network || undefined }), replace: true })}
           />
         </div>
       </div>
-      {check.error !== null && <ErrorState error={check.error} onRetry={check.retry} operation="POST /devices/import" groupId={groupId} noun="group" />}
+      {check.error !== null && <ErrorState error={check.error} onRetry={check.retry} operation="POST /devices/import" groupId={groupId} noun={t("group2")} />}
       {headErrors.length > 0 && (
         <p className="line-wrong" role="alert">
-          <span aria-hidden="true">▲</span> The first line: {headErrors.map((each) => `${each.column} ${each.message}`).join("; ")}
+          {t.rich("partFirstLineValue", { part: <span aria-hidden="true">▲</span>, value: headErrors.map((each) => `${each.column} ${each.message}`).join("; ") })}
         </p>
       )}
       {plan.lines.length > 0 && (
         <>
           <div className="filters" role="status">
             <span className="number">
-              {check.checked < plan.lines.length && `Checked ${check.checked.toLocaleString("en")} of ${plan.lines.length.toLocaleString("en")} lines: `}
-              {summary.created.toLocaleString("en")} new, {summary.existing.toLocaleString("en")} already there, {summary.wrong.toLocaleString("en")} wrong
+              {check.checked < plan.lines.length && `${t("CheckedCheckedOfCountLines", { checked: check.checked, count: plan.lines.length })} `}
+              {t("createdNewExistingAlreadyThereWrong", { created: summary.created, existing: summary.existing, wrong: summary.wrong })}
             </span>
-            {check.ignored.length > 0 && <span className="ink-2">Ignored columns: {check.ignored.join(", ")}</span>}
-            {summary.wrong > 0 && <Checkbox label="Only wrong lines" checked={onlyWrong} onChange={(event) => setOnlyWrong(event.target.checked)} />}
+            {check.ignored.length > 0 && <span className="ink-2">{t("IgnoredColumnsValue", { value: check.ignored.join(", ") })}</span>}
+            {summary.wrong > 0 && <Checkbox label={t("OnlyWrongLines")} checked={onlyWrong} onChange={(event) => setOnlyWrong(event.target.checked)} />}
           </div>
-          <Table label="Lines" rows={rows} columns={columns} rowKey={({ line }) => String(line)} rowClass={({ line }) => (check.states.get(line)?.errors.length ? "row-wrong" : undefined)} />
+          <Table label={t("Lines")} rows={rows} columns={columns} rowKey={({ line }) => String(line)} rowClass={({ line }) => (check.states.get(line)?.errors.length ? "row-wrong" : undefined)} />
         </>
       )}
       {run?.error != null && <ErrorState error={run.error} />}
@@ -290,19 +292,18 @@ export function DeviceImportPage() {
         <div className="form-actions import-actions">
           {isRunning ? (
             <>
-              <progress className="bulk-progress" aria-label="Progress" value={run.done} max={plan.lines.length} />
-              <Button onClick={stop}>Stop</Button>
+              <progress className="bulk-progress" aria-label={t("Progress")} value={run.done} max={plan.lines.length} />
+              <Button onClick={stop}>{t("Stop")}</Button>
             </>
           ) : run?.isOver && run.error === null ? (
             <p role="status">
-              {countOf(run.created.length)} created, {run.existing.toLocaleString("en")} already there{run.done < plan.lines.length && `, stopped after ${run.done.toLocaleString("en")} lines`}.{" "}
-              <Link to="/g/$groupId/devices" params={{ groupId }}>
-                Show devices
-              </Link>
+              {t.rich("lengthCreatedExistingAlreadyThereValue", { length: countOf(run.created.length), existing: run.existing, value: run.done < plan.lines.length && t("stoppedAfterDoneLines", { done: run.done }), link: <Link to="/g/$groupId/devices" params={{ groupId }}>
+                {t("ShowDevices")}
+              </Link> })}
             </p>
           ) : (
             <Button look="primary" disabledReason={reason} onClick={() => void start()}>
-              Import {countOf(summary.created)}
+              {t("ImportCreated", { created: countOf(summary.created) })}
             </Button>
           )}
         </div>

@@ -8,6 +8,7 @@ import { Popover } from "~/ui/menu";
 import { nameOr } from "~/ui/name";
 import { useSettled } from "~/ui/settled";
 import { deviceNameQuery } from "./queries";
+import { t } from "~/messages/devices";
 import "./device-picker.css";
 
 const SEARCH_MS = 150;
@@ -27,7 +28,7 @@ function DeviceSearch({ groupId, leftOut = [], onChoose }: { groupId: string; le
   const isNone = found?.length === 0 && !devices.isPlaceholderData;
   return (
     <div className="device-search">
-      <input className="input" type="search" aria-label="Find a device" placeholder="Name, id or tag" value={text} onChange={(event) => setText(event.target.value)} />
+      <input className="input" type="search" aria-label={t("FindDevice")} placeholder={t("NameIdOrTag")} value={text} onChange={(event) => setText(event.target.value)} />
       <div className="menu">
         {found?.map((each) => (
           <button key={each.deviceId} type="button" className="menu-item" onClick={() => onChoose(each.deviceId)}>
@@ -35,7 +36,7 @@ function DeviceSearch({ groupId, leftOut = [], onChoose }: { groupId: string; le
           </button>
         ))}
         <p role="status" className="ink-2 device-search-none">
-          {devices.isError ? devices.error.message : isNone ? "No device matches." : ""}
+          {devices.isError ? devices.error.message : isNone ? t("NoDeviceMatches") : ""}
         </p>
       </div>
     </div>
@@ -48,7 +49,7 @@ export function DeviceChoice({ groupId, deviceId, onChoose }: { groupId: string;
   const device = useQuery({ ...deviceNameQuery(deviceId ?? ""), enabled: deviceId !== undefined && mayList });
   if (!mayList && deviceId === undefined) return null;
   return (
-    <Popover label={<>{deviceId ? (device.data?.name ?? deviceId) : "Any device"} <span aria-hidden="true">⌄</span></>} title="Device" className="device-choice">
+    <Popover label={<>{deviceId ? (device.data?.name ?? deviceId) : t("AnyDevice")} <span aria-hidden="true">⌄</span></>} title={t("Device")} className="device-choice">
       {(close) => {
         const choose = (id: string | undefined) => {
           onChoose(id);
@@ -59,7 +60,7 @@ export function DeviceChoice({ groupId, deviceId, onChoose }: { groupId: string;
             {mayList && <DeviceSearch groupId={groupId} onChoose={choose} />}
             {deviceId !== undefined && (
               <button type="button" className="menu-item" onClick={() => choose(undefined)}>
-                Any device
+                {t("AnyDevice")}
               </button>
             )}
           </>
@@ -77,7 +78,7 @@ export function useDeviceNames(groupId: string, ids: readonly string[]): readonl
 }
 
 // A field of a form: the ids of devices, shown by their names. Ids can be typed where devices cannot be listed.
-export function DevicesField({ groupId, label, hint, error, ids, max = Infinity, noneLabel = "Choose a device", onChange }: {
+export function DevicesField({ groupId, label, hint, error, ids, max = Infinity, noneLabel = t("ChooseDevice"), onChange }: {
   groupId: string;
   label: string;
   hint?: string;
@@ -95,7 +96,7 @@ export function DevicesField({ groupId, label, hint, error, ids, max = Infinity,
     return (
       <TextField
         label={label}
-        hint={`Ids, separated by commas. ${hint ?? ""}`}
+        hint={t("IdsSeparatedByCommasHint", { hint: hint ?? "" })}
         error={error}
         value={ids.join(", ")}
         onChange={(event) => onChange(event.target.value.split(",").map((each) => each.trim()).slice(0, max))}
@@ -110,13 +111,13 @@ export function DevicesField({ groupId, label, hint, error, ids, max = Infinity,
         {ids.map((each, index) => {
           const name = names[index] ?? each;
           return (
-            <button key={each} type="button" className="chip" aria-label={`Remove ${name}`} title={each} onClick={() => onChange(ids.filter((other) => other !== each))}>
+            <button key={each} type="button" className="chip" aria-label={t("RemoveName", { name })} title={each} onClick={() => onChange(ids.filter((other) => other !== each))}>
               <span className="device-search-name">{name}</span> <span aria-hidden="true">×</span>
             </button>
           );
         })}
         {ids.length < max && (
-          <Popover label={<>{ids.length === 0 ? noneLabel : "Add a device"} <span aria-hidden="true">⌄</span></>}>
+          <Popover label={<>{ids.length === 0 ? noneLabel : t("AddDevice")} <span aria-hidden="true">⌄</span></>}>
             {(close) => (
               <DeviceSearch
                 groupId={groupId}

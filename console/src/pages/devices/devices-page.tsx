@@ -33,6 +33,8 @@ import { NO_FILTER, NoDevice, chipsOf } from "./no-device";
 import { devicesQuery, type Device } from "./queries";
 import { nextSort, orderOf, sharedList, type DevicesSearch, type Sort } from "./search";
 import { ValueFilters } from "./value-filters";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/devices";
 import "./devices.css";
 
 const route = getRouteApi("/frame/g/$groupId/devices");
@@ -49,7 +51,7 @@ export function BatteryText({ battery }: { battery: string | null | undefined })
   if (percent >= BATTERY_LOW_PERCENT) return <>{Math.floor(percent)} %</>;
   return (
     <span className="battery-low">
-      <span aria-hidden="true">▲</span> {Math.floor(percent)} % <span className="visually-hidden">low</span>
+      <span aria-hidden="true">▲</span> {Math.floor(percent)} % <span className="visually-hidden">{t("low")}</span>
     </span>
   );
 }
@@ -60,13 +62,13 @@ export function LastSeen({ device }: { device: Device }) {
   if (since === null)
     return (
       <span className="last-seen">
-        <TimeText at={device.seenAt} withAgo precision="minute" none="never" />
+        <TimeText at={device.seenAt} withAgo precision="minute" none={t("never")} />
       </span>
     );
   return (
     <span className="last-seen">
-      <Pill tone="warn">silent {ago(since, now).replace(" ago", "")}</Pill>{" "}
-      {device.seenAt ? <TimeText at={device.seenAt} precision="minute" /> : <span className="ink-3">never seen</span>}
+      <Pill tone="warn">{t("silentValue", { value: ago(since, now).replace(" ago", "") })}</Pill>{" "}
+      {device.seenAt ? <TimeText at={device.seenAt} precision="minute" /> : <span className="ink-3">{t("neverSeen")}</span>}
     </span>
   );
 }
@@ -138,7 +140,7 @@ function useColumns(search: DevicesSearch, known: readonly GroupMeasurement[], o
     const columns: Column<Device>[] = [
       {
         id: "name",
-        head: "Name",
+        head: t("Name"),
         width: "minmax(130px, 2fr)",
         card: "title",
         sort: sort("name"),
@@ -148,13 +150,13 @@ function useColumns(search: DevicesSearch, known: readonly GroupMeasurement[], o
           </Link>
         ),
       },
-      { id: "originalId", head: "Original id", width: "minmax(120px, 1.4fr)", card: "line", cell: (device) => <code title={device.originalId}>{device.originalId}</code> },
-      { id: "type", head: "Type", width: "minmax(90px, 1fr)", cell: (device) => device.type },
-      { id: "group", head: "Group", width: "minmax(80px, 1fr)", cell: (device) => <GroupName groupId={device.groupId} /> },
-      { id: "tags", head: "Tags", width: "minmax(100px, 1.6fr)", cell: (device) => <Tags tags={device.tags} /> },
+      { id: "originalId", head: t("OriginalId"), width: "minmax(120px, 1.4fr)", card: "line", cell: (device) => <code title={device.originalId}>{device.originalId}</code> },
+      { id: "type", head: t("Type"), width: "minmax(90px, 1fr)", cell: (device) => device.type },
+      { id: "group", head: t("Group"), width: "minmax(80px, 1fr)", cell: (device) => <GroupName groupId={device.groupId} /> },
+      { id: "tags", head: t("Tags"), width: "minmax(100px, 1.6fr)", cell: (device) => <Tags tags={device.tags} /> },
       ...values,
-      { id: "battery", head: "Battery", width: "72px", align: "end", sort: sort("battery"), cell: (device) => <BatteryText battery={device.battery} /> },
-      { id: "seenAt", head: "Last seen", width: "264px", card: "line", sort: sort("seenAt"), cell: (device) => <LastSeen device={device} /> },
+      { id: "battery", head: t("Battery"), width: "72px", align: "end", sort: sort("battery"), cell: (device) => <BatteryText battery={device.battery} /> },
+      { id: "seenAt", head: t("LastSeen"), width: "264px", card: "line", sort: sort("seenAt"), cell: (device) => <LastSeen device={device} /> },
     ];
     // Values need the room of what is the same for years.
     return columns.filter((each) => !hasValues || !LEFT_OUT.has(each.id));
@@ -170,8 +172,8 @@ function Attention({ groupId }: { groupId: string }) {
   if (!counts) return null;
   const filters: readonly (readonly [number | null | undefined, string, DevicesSearch])[] = [
     [counts.silent, "silent", { seen: "silent" }],
-    [counts.batteryLow, "with a low battery", { battery: "20" }],
-    [counts.never, "never seen", { seen: "never" }],
+    [counts.batteryLow, t("withLowBattery"), { battery: "20" }],
+    [counts.never, t("neverSeen"), { seen: "never" }],
   ];
   return (
     <div className="attention">
@@ -179,18 +181,18 @@ function Attention({ groupId }: { groupId: string }) {
         ([count, words, search]) =>
           !!count && (
             <Link key={words} to="/g/$groupId/devices" params={{ groupId }} search={search}>
-              {count.toLocaleString("en")} {words}
+              {count.toLocaleString(LOCALE)} {words}
             </Link>
           ),
       )}
       {!!overview.data?.unknownDevices && (
         <Link to="/g/$groupId/unknown-devices" params={{ groupId }}>
-          {overview.data.unknownDevices.toLocaleString("en")} unknown {overview.data.unknownDevices === 1 ? "device" : "devices"} reported
+          {t("unknownDevicesUnknownValueReported", { unknownDevices: overview.data.unknownDevices, value: t("devices", { count: overview.data.unknownDevices }) })}
         </Link>
       )}
       {!!counts.drifting && (
         <Link to="/g/$groupId/drift" params={{ groupId }}>
-          {counts.drifting.toLocaleString("en")} with configuration drift
+          {t("driftingWithConfigurationDrift", { drifting: counts.drifting })}
         </Link>
       )}
     </div>
@@ -236,7 +238,7 @@ function Devices() {
   const first = query.data?.pages[0];
   const total = first?.total ?? 0;
   const isMore = first?.totalIsMore ?? false;
-  const totalText = `${total.toLocaleString("en")}${isMore ? "+" : ""}`;
+  const totalText = `${total.toLocaleString(LOCALE)}${isMore ? "+" : ""}`;
 
   const { clear } = selection;
   const filterKey = JSON.stringify([groupId, search.q, search.type, search.network, search.tag, search.seen, search.battery, search.own, search.where]);
@@ -244,28 +246,28 @@ function Devices() {
     // "All that match" is about the filter it was chosen with.
     if (selection.selection.mode === "all") clear();
   }, [filterKey]); // eslint-disable-line react-hooks/exhaustive-deps
-  useShortcuts([{ key: "Escape", label: "Clear the selection", run: clear }]);
-  usePageActions(mayCreate ? [{ id: "new-device", label: "New device", run: () => setDialog("new") }] : []);
+  useShortcuts([{ key: "Escape", label: t("ClearSelection"), run: clear }]);
+  usePageActions(mayCreate ? [{ id: "new-device", label: t("NewDevice"), run: () => setDialog("new") }] : []);
 
   const isFirst = first !== undefined && total === 0 && chips.length === 0;
   return (
     <>
       <PageHeader
-        title="Devices"
+        title={t("Devices")}
         above={<GroupName groupId={groupId} />}
         below={<Attention groupId={groupId} />}
-        state={first && <span className="count" title={isMore ? "More than are counted" : undefined}>{totalText}</span>}
+        state={first && <span className="count" title={isMore ? t("MoreThanAreCounted") : undefined}>{totalText}</span>}
         actions={
           <>
-            {total > 0 && <ShareButton groupId={groupId} name={groupName ?? "Devices"} about="A link to this list, with its columns, filters and order." view={() => ({ list: sharedList(search, Date.now()) })} />}
-            {mayExport && total > 0 && <Button onClick={() => setDialog("export")}>Export</Button>}
+            {total > 0 && <ShareButton groupId={groupId} name={groupName ?? "Devices"} about={t("linkToThisListWithIts")} view={() => ({ list: sharedList(search, Date.now()) })} />}
+            {mayExport && total > 0 && <Button onClick={() => setDialog("export")}>{t("Export")}</Button>}
             {mayCreate && (
               <>
                 <Link to="/g/$groupId/devices/import" params={{ groupId }} className="button button-normal">
-                  Import
+                  {t("Import")}
                 </Link>
                 <Button look="primary" onClick={() => setDialog("new")}>
-                  New device
+                  {t("NewDevice")}
                 </Button>
               </>
             )}
@@ -279,7 +281,7 @@ function Devices() {
       {query.data ? (
         rows.length > 0 ? (
           <Table
-            label="Devices"
+            label={t("Devices")}
             rows={rows}
             columns={columns}
             rowKey={(device) => device.deviceId}
@@ -293,14 +295,14 @@ function Devices() {
         ) : isFirst ? (
           <NoDevice groupId={groupId}>
             <Empty
-              text="Devices of this group are listed here, with the time they were last seen."
+              text={t("DevicesOfThisGroupAreListed")}
               action={
                 mayCreate ? (
                   <Button look="primary" onClick={() => setDialog("new")}>
-                    New device
+                    {t("NewDevice")}
                   </Button>
                 ) : (
-                  <Locked label="New device" operation="POST /device" groupId={groupId} />
+                  <Locked label={t("NewDevice")} operation="POST /device" groupId={groupId} />
                 )
               }
               curl={`curl -H "Authorization: Bearer $TOKEN" \\
@@ -313,7 +315,7 @@ function Devices() {
           <NoMatch chips={chips} onClear={() => set(NO_FILTER)} />
         )
       ) : query.isError ? (
-        <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /devices" groupId={groupId} noun="group" />
+        <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /devices" groupId={groupId} noun={t("group2")} />
       ) : (
         <Loading rows={12} />
       )}
@@ -327,7 +329,7 @@ function Devices() {
 export function DevicesPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /devices" title="Devices" what="devices">
+    <Guarded groupId={groupId} operation="GET /devices" title={t("Devices")} what="devices">
       <Devices />
     </Guarded>
   );

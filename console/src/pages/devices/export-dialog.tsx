@@ -3,6 +3,7 @@ import { ExportDialog, saveBlob } from "~/ui/export";
 import { countOf } from "./bulk";
 import { devicesCsv } from "./csv";
 import { filterOf, valuesOf, type DevicesSearch } from "./search";
+import { t } from "~/messages/devices";
 
 // The selected devices, which the page has already.
 export function exportSelected(devices: readonly Schemas["Device"][]): void {
@@ -23,6 +24,6 @@ export function DevicesExportDialog({
   onClose: () => void;
 }) {
   const params = { groupId, ...filterOf(search), ...valuesOf(search, Date.now()) };
-  const title = `Export ${countOf(total)}${totalIsMore ? " or more" : ""}`;
+  const title = t("ExportTotalValue", { total: countOf(total), value: totalIsMore ? ` ${t("orMore")}` : "" });
   return <ExportDialog source={{ path: "/devices/export", params, name: "devices", title, total }} onClose={onClose} />;
 }

@@ -2,6 +2,7 @@
 // then created as a whole. Lines keep the numbers that they have in the file.
 import type { Schemas } from "~/api/client";
 import { parseCsv, type CsvLine } from "./csv";
+import { t } from "~/messages/devices";
 
 export const STEP_LINES = 1_000;
 
@@ -85,7 +86,7 @@ export function withDuplicates(states: LineStates, plan: ImportPlan, network: st
     const known = first.get(key);
     if (!known) first.set(key, { line, step });
     else if (known.step !== step)
-      next.set(line, { ...UNKNOWN, errors: [...(next.get(line)?.errors ?? []), { column: "originalId", message: `is that of line ${known.line}` }] });
+      next.set(line, { ...UNKNOWN, errors: [...(next.get(line)?.errors ?? []), { column: "originalId", message: t("isThatOfLineLine", { line: known.line }) }] });
   });
   return next;
 }

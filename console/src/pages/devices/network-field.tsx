@@ -1,14 +1,15 @@
 import { useState } from "react";
 import { Select, TextField } from "~/ui/field";
 import { NETWORKS, NETWORK_NAMES, isSupported } from "./queries";
+import { t } from "~/messages/devices";
 
 const OTHER = "";
 
 // A network: one that is supported, or any other by its name.
 export function NetworkField({
-  label = "Network",
-  source = "It reports through",
-  other = "Another network, or none",
+  label = t("Network"),
+  source = t("ItReportsThrough"),
+  other = t("AnotherNetworkOrNone"),
   value,
   error,
   hint,
@@ -38,7 +39,7 @@ export function NetworkField({
       {!known && (
         <TextField
           label={label}
-          hint={hint ?? "Any name, for devices that post their records."}
+          hint={hint ?? t("AnyNameForDevicesThatPost")}
           value={value}
           error={error}
           onChange={(event) => {

@@ -11,6 +11,7 @@ import { showToast } from "~/ui/toast";
 import { EMPTY_DEVICE, VENDOR, deviceBody, registrationBody, type DeviceDraft } from "./new-device";
 import { NetworkField } from "./network-field";
 import { deviceTypesQuery, originalIdHint } from "./queries";
+import { t } from "~/messages/devices";
 
 type TextName = { [K in keyof DeviceDraft]: DeviceDraft[K] extends string ? K : never }[keyof DeviceDraft];
 
@@ -28,8 +29,8 @@ export function NewDeviceDialog({ groupId, onClose }: { groupId: string; onClose
         : read(api.POST("/device", { body: deviceBody(draft, groupId) })),
     onSuccess: (device) => {
       void client.invalidateQueries({ queryKey: ["devices"] });
-      showToast(isRegistered ? `Created ${device.name}; its registration is on its page` : `Created ${device.name}`, {
-        action: { label: "Open", run: () => navigate({ to: "/d/$deviceId", params: { deviceId: device.deviceId } }) },
+      showToast(isRegistered ? t("CreatedNameItsRegistrationIsOn", { name: device.name }) : t("CreatedName", { name: device.name }), {
+        action: { label: t("Open"), run: () => navigate({ to: "/d/$deviceId", params: { deviceId: device.deviceId } }) },
       });
       onClose();
     },
@@ -48,42 +49,42 @@ export function NewDeviceDialog({ groupId, onClose }: { groupId: string; onClose
   const options = (types.data ?? []).flatMap((each) => (each.name ? [[each.name, each.displayName ?? each.name] as const] : []));
   return (
     <Dialog
-      title="New device"
+      title={t("NewDevice")}
       onClose={onClose}
       actions={
         <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" form={formId} disabledReason={create.isPending ? "Being created" : undefined}>
-            {isRegistered ? "Create and register" : "Create"}
+          <Button onClick={onClose}>{t("Cancel")}</Button>
+          <Button look="primary" type="submit" form={formId} disabledReason={create.isPending ? t("BeingCreated") : undefined}>
+            {isRegistered ? t("CreateAndRegister") : t("Create")}
           </Button>
         </>
       }
     >
       <DialogForm id={formId} isBusy={create.isPending} onSubmit={submit} noValidate>
-        <TextField label="Name" autoFocus {...field("name")} />
-        <Select label="Type" options={options.length ? options : [["generic", "generic"]]} {...field("type")} />
+        <TextField label={t("Name")} autoFocus {...field("name")} />
+        <Select label={t("Type")} options={options.length ? options : [["generic", "generic"]]} {...field("type")} />
         <NetworkField value={draft.network} error={field("network").error} onChange={(network) => set({ network })} />
-        <TextField label="Original id" className="input input-code" hint={originalIdHint(draft.network)} {...field("originalId")} />
+        <TextField label={t("OriginalId")} className="input input-code" hint={originalIdHint(draft.network)} {...field("originalId")} />
         {draft.network === VENDOR && (
           <Checkbox
-            label="Register it at the vendor's network"
-            hint="Otherwise it is created here only, as a device that is registered there already."
+            label={t("RegisterItAtVendorsNetwork")}
+            hint={t("OtherwiseItIsCreatedHereOnly")}
             checked={draft.isRegistered}
             onChange={(event) => set({ isRegistered: event.target.checked })}
           />
         )}
         {isRegistered && (
           <fieldset className="form registration">
-            <legend>Registration</legend>
-            <TextField label="PAC" className="input input-code" autoComplete="off" hint="Printed on the device, and used once. It is not shown again." {...field("pac")} />
-            <TextField label="Device type at the vendor" className="input input-code" hint="The id that the vendor's portal shows for it." {...field("deviceTypeId")} />
-            <Checkbox label="May be activated" checked={draft.activable} onChange={(event) => set({ activable: event.target.checked })} />
-            <Checkbox label="Renew its subscription by itself" checked={draft.automaticRenewal} onChange={(event) => set({ automaticRenewal: event.target.checked })} />
-            <TextField label="Latitude" inputMode="decimal" {...field("lat")} />
-            <TextField label="Longitude" inputMode="decimal" {...field("lng")} />
+            <legend>{t("Registration")}</legend>
+            <TextField label={t("PAC")} className="input input-code" autoComplete="off" hint={t("PrintedOnDeviceAndUsedOnce")} {...field("pac")} />
+            <TextField label={t("DeviceTypeAtVendor")} className="input input-code" hint={t("idThatVendorsPortalShowsFor")} {...field("deviceTypeId")} />
+            <Checkbox label={t("MayBeActivated")} checked={draft.activable} onChange={(event) => set({ activable: event.target.checked })} />
+            <Checkbox label={t("RenewItsSubscriptionByItself")} checked={draft.automaticRenewal} onChange={(event) => set({ automaticRenewal: event.target.checked })} />
+            <TextField label={t("Latitude")} inputMode="decimal" {...field("lat")} />
+            <TextField label={t("Longitude")} inputMode="decimal" {...field("lng")} />
           </fieldset>
         )}
-        <TextField label="Tags" hint="Separated by commas." {...field("tags")} />
+        <TextField label={t("Tags")} hint={t("SeparatedByCommas")} {...field("tags")} />
       </DialogForm>
       {create.error && (problem === null || problem.fields.length === 0) && <ErrorState error={create.error} />}
     </Dialog>

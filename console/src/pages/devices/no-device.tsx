@@ -8,6 +8,8 @@ import { Empty, Loading, type Chip } from "~/ui/state";
 import { SEEN_LABELS } from "./device-filters";
 import { comparisonWords, withoutComparison } from "./comparisons";
 import type { DevicesSearch } from "./search";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/devices";
 
 export const NO_FILTER: Partial<DevicesSearch> = { q: undefined, type: undefined, network: undefined, tag: undefined, seen: undefined, battery: undefined, where: undefined };
 
@@ -15,10 +17,10 @@ export function chipsOf(search: DevicesSearch, set: (change: Partial<DevicesSear
   const labels: Partial<Record<keyof DevicesSearch, string | undefined>> = {
     q: search.q && `“${search.q}”`,
     type: search.type && `type ${search.type}`,
-    network: search.network && `network ${search.network}`,
-    tag: search.tag && `tag ${search.tag}`,
+    network: search.network && t("networkNetwork", { network: search.network }),
+    tag: search.tag && t("tagTag", { tag: search.tag }),
     seen: search.seen && SEEN_LABELS[search.seen].toLowerCase(),
-    battery: search.battery && `battery below ${search.battery} %`,
+    battery: search.battery && t("batteryBelowBattery", { battery: search.battery }),
   };
   const plain = Object.entries(labels).flatMap(([name, label]) => (label ? [{ label, onRemove: () => set({ [name]: undefined }) }] : []));
   const comparisons = (search.where ?? []).map((each) => ({ label: comparisonWords(each, undefined), onRemove: () => set(withoutComparison(search, each)) }));
@@ -40,13 +42,13 @@ export function NoDevice({ groupId, children }: { groupId: string; children: Rea
   if (isAsked && below.isPending) return <Loading rows={2} />;
   const total = isAsked ? (below.data?.total ?? 0) : 0;
   if (total === 0) return children;
-  const count = `${total.toLocaleString("en")}${below.data?.totalIsMore ? "+" : ""}`;
+  const count = `${total.toLocaleString(LOCALE)}${below.data?.totalIsMore ? "+" : ""}`;
   return (
     <Empty
-      text={`This group has no device of its own; the groups below it have ${count}.`}
+      text={t("ThisGroupHasNoDeviceOf", { count })}
       action={
         <Button look="primary" writes={false} onClick={() => setWithBelow(true)}>
-          Show {total === 1 ? "it" : "them"}
+          {t("ShowValue", { value: t("them", { count: total }) })}
         </Button>
       }
     />

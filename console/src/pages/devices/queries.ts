@@ -1,6 +1,7 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, read, type Schemas } from "~/api/client";
 import { filterOf, orderOf, valuesOf, type DevicesSearch } from "./search";
+import { t } from "~/messages/devices";
 
 export type Device = Schemas["Device"];
 
@@ -65,10 +66,10 @@ export const NETWORKS = ["chirpstack", "ttn", "loriot", "thingpark", "vendor", "
 
 export const NETWORK_NAMES: Readonly<Record<(typeof NETWORKS)[number], string>> = {
   chirpstack: "ChirpStack",
-  ttn: "The Things Stack",
+  ttn: t("ThingsStack"),
   loriot: "LORIOT",
   thingpark: "ThingPark",
-  vendor: "The vendor's network",
+  vendor: t("vendorsNetwork"),
   mqtt: "MQTT",
 };
 
@@ -79,9 +80,9 @@ export function isSupported(network: string): boolean {
 
 // What an original id is, for who has the device in their hands.
 export function originalIdHint(network: string): string {
-  if (network === "vendor") return "The id of the device at the network, in hex digits.";
-  if (network === "mqtt") return "The part of the topic that names the device.";
-  return isSupported(network) ? "The DevEUI on its label: 16 hex digits, with or without separators." : "The network's own id, such as a DevEUI.";
+  if (network === "vendor") return t("idOfDeviceAtNetworkIn");
+  if (network === "mqtt") return t("partOfTopicThatNamesDevice");
+  return isSupported(network) ? t("DevEUIOnItsLabel16Hex") : t("networksOwnIdSuchAsDevEUI");
 }
 
 // A device for the sake of its name.

@@ -10,6 +10,7 @@ import { Select, TextField } from "~/ui/field";
 import { Popover } from "~/ui/menu";
 import { AGES, comparisonOf, comparisonWords, needsValue, operationsOf, OPERATION_WORDS, withoutComparison, type ValueOperation } from "./comparisons";
 import { VALUES_MAX, WHERE_MAX, type DevicesSearch } from "./search";
+import { t } from "~/messages/devices";
 
 function ValueFilter({ groupId, onAdd }: { groupId: string; onAdd: (comparison: string, name: string) => void }) {
   const query = useQuery(groupMeasurementsQuery(groupId));
@@ -25,23 +26,23 @@ function ValueFilter({ groupId, onAdd }: { groupId: string; onAdd: (comparison: 
   const used = possible.includes(operation) ? operation : (possible[0] ?? "is");
   const isNumber = item?.class !== "state";
   if (query.isError) return <p className="value-filter">{query.error.message}</p>;
-  if (items.length === 0) return <p className="value-filter ink-2">{query.isPending ? "Loading" : "These devices have measured nothing yet."}</p>;
+  if (items.length === 0) return <p className="value-filter ink-2">{query.isPending ? t("Loading2") : t("TheseDevicesHaveMeasuredNothingYet")}</p>;
   const submit = (event: FormEvent) => {
     event.preventDefault();
     const comparison = comparisonOf(name, used, value, age);
-    if (comparison === null || (isNumber && needsValue(used) && Number.isNaN(Number(value)))) return setError(isNumber ? "Enter a number." : "Enter a word, or yes or no.");
+    if (comparison === null || (isNumber && needsValue(used) && Number.isNaN(Number(value)))) return setError(isNumber ? t("EnterNumber") : t("EnterWordOrYesOrNo"));
     onAdd(comparison, name);
   };
   return (
     <form className="value-filter" onSubmit={submit}>
-      <Select label="Only devices whose" options={items.map((each) => [each.name, measurementLabel(each)] as const)} value={name} onChange={(event) => setName(event.target.value)} />
-      <Select label="Comparison" options={possible.map((each) => [each, OPERATION_WORDS[each]] as const)} value={used} onChange={(event) => setOperation(event.target.value as ValueOperation)} />
+      <Select label={t("OnlyDevicesWhose")} options={items.map((each) => [each.name, measurementLabel(each)] as const)} value={name} onChange={(event) => setName(event.target.value)} />
+      <Select label={t("Comparison")} options={possible.map((each) => [each, OPERATION_WORDS[each]] as const)} value={used} onChange={(event) => setOperation(event.target.value as ValueOperation)} />
       {needsValue(used) && (
-        <TextField label={`Value${item?.unit ? `, ${item.unit}` : ""}`} inputMode={isNumber ? "decimal" : "text"} value={value} error={error} maxLength={256} onChange={(event) => setValue(event.target.value)} />
+        <TextField label={t("ValueValue", { value: item?.unit ? `, ${item.unit}` : "" })} inputMode={isNumber ? "decimal" : "text"} value={value} error={error} maxLength={256} onChange={(event) => setValue(event.target.value)} />
       )}
-      {used === "older" && <Select label="Age" options={AGES} value={age} onChange={(event) => setAge(event.target.value)} />}
+      {used === "older" && <Select label={t("Age")} options={AGES} value={age} onChange={(event) => setAge(event.target.value)} />}
       <Button type="submit" look="primary" writes={false}>
-        Add
+        {t("Add")}
       </Button>
     </form>
   );
@@ -55,9 +56,9 @@ export function ValueFilters({ groupId, known, search, set }: { groupId: string;
     set({ where: [...new Set([...where, comparison])], ...(values.includes(name) || values.length >= VALUES_MAX ? {} : { values: [...values, name] }) });
   return (
     <>
-      <MeasurementsChoice groupId={groupId} label="Values" chosen={values} max={VALUES_MAX} onChange={(names) => set({ values: names.length > 0 ? names : undefined })} />
+      <MeasurementsChoice groupId={groupId} label={t("Values")} chosen={values} max={VALUES_MAX} onChange={(names) => set({ values: names.length > 0 ? names : undefined })} />
       {where.length < WHERE_MAX && (
-        <Popover label={<>Filter by value <span aria-hidden="true">⌄</span></>}>
+        <Popover label={<>{t.rich("FilterByValuePart", { part: <span aria-hidden="true">⌄</span> })}</>}>
           {(close) => (
             <ValueFilter
               groupId={groupId}
@@ -72,7 +73,7 @@ export function ValueFilters({ groupId, known, search, set }: { groupId: string;
       {where.map((each) => {
         const words = comparisonWords(each, known);
         return (
-          <button key={each} type="button" className="chip" aria-label={`Remove the filter: ${words}`} onClick={() => set(withoutComparison(search, each))}>
+          <button key={each} type="button" className="chip" aria-label={t("RemoveFilterWords", { words })} onClick={() => set(withoutComparison(search, each))}>
             {words} <span aria-hidden="true">×</span>
           </button>
         );

@@ -12,6 +12,8 @@ import { PageHeader } from "~/ui/page";
 import { Empty, ErrorState, Loading } from "~/ui/state";
 import { Table, type Column } from "~/ui/table";
 import { TimeText } from "~/ui/time-text";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/drift";
 import "~/pages/devices/devices.css";
 import "./drift.css";
 
@@ -25,16 +27,16 @@ function valueText(value: unknown): string {
 }
 
 function Differences({ device }: { device: Drifting }) {
-  const text = device.differences.map((each) => `${each.path}: should be ${valueText(each.expected)}, reports ${valueText(each.reported)}`);
+  const text = device.differences.map((each) => t("pathShouldBeExpectedReportsReported", { path: each.path, expected: valueText(each.expected), reported: valueText(each.reported) }));
   const rest = text.length - SHOWN_MAX;
   return (
     <span title={text.join("\n")}>
       {device.differences.slice(0, SHOWN_MAX).map((each) => (
         <span key={each.path} className="difference">
-          <code>{each.path.slice(1)}</code> <ins>{valueText(each.expected)}</ins> <span className="ink-2">reports</span> <del>{valueText(each.reported)}</del>
+          <code>{each.path.slice(1)}</code> <ins>{valueText(each.expected)}</ins> <span className="ink-2">{t("reports")}</span> <del>{valueText(each.reported)}</del>
         </span>
       ))}
-      {rest > 0 && <span className="ink-2">and {rest} more</span>}
+      {rest > 0 && <span className="ink-2">{t("andRestMore", { rest })}</span>}
     </span>
   );
 }
@@ -42,7 +44,7 @@ function Differences({ device }: { device: Drifting }) {
 const COLUMNS: readonly Column<Drifting>[] = [
   {
     id: "name",
-    head: "Device",
+    head: t("Device"),
     width: "minmax(120px, 1fr)",
     card: "title",
     cell: (device) => (
@@ -51,10 +53,10 @@ const COLUMNS: readonly Column<Drifting>[] = [
       </Link>
     ),
   },
-  { id: "type", head: "Type", width: "minmax(90px, 0.5fr)", cell: (device) => device.type },
-  { id: "group", head: "Group", width: "minmax(80px, 0.5fr)", cell: (device) => <GroupName groupId={device.groupId} /> },
-  { id: "differences", head: "Should be, and reports", width: "minmax(220px, 4fr)", card: "wide", cell: (device) => <Differences device={device} /> },
-  { id: "since", head: "Drifts since", width: "228px", cell: (device) => <TimeText at={device.since} withAgo precision="minute" none="not known" /> },
+  { id: "type", head: t("Type"), width: "minmax(90px, 0.5fr)", cell: (device) => device.type },
+  { id: "group", head: t("Group"), width: "minmax(80px, 0.5fr)", cell: (device) => <GroupName groupId={device.groupId} /> },
+  { id: "differences", head: t("ShouldBeAndReports"), width: "minmax(220px, 4fr)", card: "wide", cell: (device) => <Differences device={device} /> },
+  { id: "since", head: t("DriftsSince"), width: "228px", cell: (device) => <TimeText at={device.since} withAgo precision="minute" none={t("notKnown")} /> },
 ];
 
 function Drift() {
@@ -72,20 +74,20 @@ function Drift() {
   return (
     <>
       <PageHeader
-        title="Configuration drift"
+        title={t("ConfigurationDrift")}
         above={
           <Link to="/g/$groupId/devices" params={{ groupId }}>
-            Devices of <GroupName groupId={groupId} />
+            {t.rich("DevicesOfGroup", { group: <GroupName groupId={groupId} /> })}
           </Link>
         }
-        state={query.data && <span className="ink-2 number">{rows.length.toLocaleString("en")}{query.hasNextPage && " or more"}</span>}
-        below="Devices whose data records report another configuration than policies and they themselves ask for."
+        state={query.data && <span className="ink-2 number">{rows.length.toLocaleString(LOCALE)}{query.hasNextPage && ` ${t("orMore")}`}</span>}
+        below={t("DevicesWhoseDataRecordsReportAnother")}
       />
       {query.isFetching && !query.isPending && <div className="refreshing" aria-hidden="true" />}
       {query.data ? (
         rows.length > 0 ? (
           <Table
-            label="Devices that drift"
+            label={t("DevicesThatDrift")}
             rows={rows}
             columns={COLUMNS}
             rowKey={(device) => device.deviceId}
@@ -95,14 +97,14 @@ function Drift() {
           />
         ) : (
           <Empty
-            text="Every device of this group that reports its configuration has the one it should have."
-            action={!withBelow && <Button onClick={() => setWithBelow(true)}>With groups below</Button>}
+            text={t("EveryDeviceOfThisGroupThat")}
+            action={!withBelow && <Button onClick={() => setWithBelow(true)}>{t("WithGroupsBelow")}</Button>}
             curl={`curl -H "Authorization: Bearer $TOKEN" \\
   "${SERVICE_URL}/group/drift?groupId=${groupId}&subgroups=true"`}
           />
         )
       ) : query.isError ? (
-        <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /group/drift" groupId={groupId} noun="group" />
+        <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /group/drift" groupId={groupId} noun={t("group")} />
       ) : (
         <Loading />
       )}
@@ -113,7 +115,7 @@ function Drift() {
 export function DriftPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /group/drift" title="Configuration drift" what="devices">
+    <Guarded groupId={groupId} operation="GET /group/drift" title={t("ConfigurationDrift")} what="devices">
       <Drift />
     </Guarded>
   );

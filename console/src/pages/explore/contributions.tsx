@@ -6,6 +6,7 @@ import type { NamedMeasurement } from "~/measurements/group-measurements";
 import { measurementLabel, valueText } from "~/measurements/values";
 import { Button } from "~/ui/button";
 import { useContributions } from "./queries";
+import { t } from "~/messages/explore";
 
 const SHOWN_FIRST = 5;
 const SHOWN_MAX = 100;
@@ -25,13 +26,13 @@ export function Contributions({
 }) {
   const [isAll, setAll] = useState(false);
   const { data, error } = useContributions(query);
-  if (error) return <p className="ink-2">Which devices: {error.message}</p>;
+  if (error) return <p className="ink-2">{t("WhichDevicesMessage", { message: error.message })}</p>;
   const all = data?.contributions ?? [];
   if (!data || all.length === 0) return null;
   const shown = all.slice(0, isAll ? SHOWN_MAX : SHOWN_FIRST);
   const total = all.reduce((sum, each) => sum + each.value, 0);
   const most = Math.max(...all.map((each) => Math.abs(each.value)), 0);
-  const title = isSum ? "Most of it" : "The largest";
+  const title = isSum ? t("MostOfIt") : t("largest");
   return (
     <section className="contributions" aria-label={`${title}: ${measurementLabel(item)}`}>
       <h3>{title}</h3>
@@ -59,13 +60,13 @@ export function Contributions({
       <p className="contribution-actions">
         {all.length > SHOWN_FIRST && (
           <Button look="quiet" aria-expanded={isAll} onClick={() => setAll(!isAll)}>
-            {isAll ? `Only the first ${SHOWN_FIRST}` : all.length > SHOWN_MAX ? `Show ${SHOWN_MAX} of ${all.length.toLocaleString("en")}` : `Show all ${all.length}`}
+            {isAll ? t("OnlyFirstSHOWNFIRST", { SHOWN_FIRST }) : all.length > SHOWN_MAX ? t("ShowSHOWNMAXOfCount", { SHOWN_MAX, count: all.length }) : t("ShowAllCount", { count: all.length })}
           </Button>
         )}
         <Button onClick={() => onDraw(all.slice(0, DRAWN_MAX).map((each) => each.id))}>
-          Draw {all.length === 1 ? "it" : all.length <= DRAWN_MAX ? "each of them" : `the first ${DRAWN_MAX}`}
+          {t("DrawValue", { value: all.length === 1 ? "it" : all.length <= DRAWN_MAX ? t("eachOfThem") : t("firstDRAWNMAX", { DRAWN_MAX }) })}
         </Button>
-        <DownloadLink title={`${measurementLabel(item)} by device`} path="/group/series" query={data.query} />
+        <DownloadLink title={t("itemByDevice", { item: measurementLabel(item) })} path="/group/series" query={data.query} />
       </p>
     </section>
   );

@@ -29,14 +29,15 @@ import { Contributions } from "./contributions";
 import { chosenOf, isAdded, sharedChart, useExplored, type ExploreDevice } from "./queries";
 import { COMBINATIONS, DEVICES_MAX, MEASUREMENTS_MAX, OFS, type ExploreSearch } from "./search";
 import { ViewsMenu } from "./views-menu";
+import { t } from "~/messages/explore";
 import "./explore.css";
 
 const route = getRouteApi("/frame/g/$groupId/explore");
 
-const OF_LABELS: Record<(typeof OFS)[number], string> = { mean: "Mean", min: "Smallest", max: "Largest", last: "Last" };
-const COMBINE_LABELS: Record<(typeof COMBINATIONS)[number], string> = { sum: "Sum", mean: "Mean", min: "Smallest", max: "Largest" };
+const OF_LABELS: Record<(typeof OFS)[number], string> = { mean: t("Mean"), min: t("Smallest"), max: t("Largest"), last: t("Last") };
+const COMBINE_LABELS: Record<(typeof COMBINATIONS)[number], string> = { sum: t("Sum"), mean: t("Mean"), min: t("Smallest"), max: t("Largest") };
 const COMBINE_WORDS: Readonly<Record<string, string>> = { sum: "sum", mean: "mean", min: "smallest", max: "largest" };
-const OF_WORDS: Readonly<Record<string, string>> = { min: "smallest value", max: "largest value", last: "last value" };
+const OF_WORDS: Readonly<Record<string, string>> = { min: t("smallestValue"), max: t("largestValue"), last: t("lastValue") };
 
 type SetSearch = (change: Partial<ExploreSearch>) => void;
 
@@ -48,7 +49,7 @@ function usual<Key extends string>(label: string, keys: readonly Key[], labels: 
 function groupNote(combine: string, points: readonly { devices: number }[]): string | undefined {
   const devices = Math.max(0, ...points.map((each) => each.devices));
   if (devices === 0) return undefined;
-  return devices === 1 ? "of 1 device" : `${COMBINE_WORDS[combine] ?? combine} of ${devices.toLocaleString("en")} devices`;
+  return t("valueOfCountDevices", { count: devices, value: COMBINE_WORDS[combine] ?? combine });
 }
 
 function ExploreChart({
@@ -93,12 +94,12 @@ function StatesOfGroup({ groupId, item, type, onDraw }: { groupId: string; item:
     const query = { groupId, subgroups: withBelow, type, where: [`${item.name}!=null`], sort: "name" as const, limit: DEVICES_MAX };
     const { items } = await read(api.GET("/devices", { params: { query } }));
     if (items.length > 0) onDraw(items.map((each) => each.deviceId));
-    else showToast(`No device here has a value of ${measurementLabel(item)}.`);
+    else showToast(t("NoDeviceHereHasValueOf", { item: measurementLabel(item) }));
   };
   const failed = (error: unknown) => void showToast(error instanceof Error ? error.message : String(error), { tone: "bad" });
   return (
     <Card title={measurementLabel(item)}>
-      <Empty text="States are shown device by device." action={mayList && <Button onClick={() => void draw().catch(failed)}>Draw up to {DEVICES_MAX} devices that have it</Button>} />
+      <Empty text={t("StatesAreShownDeviceByDevice")} action={mayList && <Button onClick={() => void draw().catch(failed)}>{t("DrawUpToDEVICESMAXDevices", { DEVICES_MAX })}</Button>} />
     </Card>
   );
 }
@@ -109,7 +110,7 @@ function Charts({ items, chosen, search, set, groupId }: { items: readonly Named
   const names = useDeviceNames(groupId, ids);
   const devices = useMemo(() => ids.map((id, index) => ({ id, name: names[index] ?? id })), [ids.join(" "), names.join(" ")]);
   const known = new Map(items.map((each) => [each.name, each]));
-  if (items.length === 0) return <Empty text="The devices of this group have measured nothing yet. Numbers in their records become measurements by themselves." />;
+  if (items.length === 0) return <Empty text={t("devicesOfThisGroupHaveMeasured")} />;
   return (
     <>
       {chosen.map((name) => {
@@ -117,7 +118,7 @@ function Charts({ items, chosen, search, set, groupId }: { items: readonly Named
         if (!item)
           return (
             <Card key={name} title={name}>
-              <Empty text={`No device here has a measurement ${name}.`} />
+              <Empty text={t("NoDeviceHereHasMeasurementName", { name })} />
             </Card>
           );
         if (item.class !== "state") return <ExploreChart key={name} groupId={groupId} groupName={group.data?.name ?? ""} item={item} devices={devices} search={search} set={set} />;
@@ -141,7 +142,7 @@ function Explore() {
   const groupName = useQuery(groupQuery(groupId)).data?.name;
   const [isCopied, setCopied] = useState(false);
   const copyLink = async () => {
-    if (!(await copyText(window.location.href))) return void showToast("This browser does not let pages copy. The link is the address of this page.", { tone: "bad" });
+    if (!(await copyText(window.location.href))) return void showToast(t("ThisBrowserDoesNotLetPages"), { tone: "bad" });
     setCopied(true);
     setTimeout(() => setCopied(false), 1_500);
   };
@@ -152,26 +153,26 @@ function Explore() {
   return (
     <>
       <PageHeader
-        title="Explore"
+        title={t("Explore")}
         above={<GroupLine groupId={groupId} />}
         actions={
           <>
             {isRelative(range) && (
-              <Button onClick={freeze} title="Keeps these times, instead of moving on">
-                Freeze range
+              <Button onClick={freeze} title={t("KeepsTheseTimesInsteadOfMoving")}>
+                {t("FreezeRange")}
               </Button>
             )}
             <Button onClick={() => void copyLink()}>
-              <span aria-live="polite">{isCopied ? "Copied" : "Copy link"}</span>
+              <span aria-live="polite">{isCopied ? t("Copied") : t("CopyLink")}</span>
             </Button>
             <ViewsMenu groupId={groupId} />
             {query.data && query.data.length > 0 && (
-              <ShareButton groupId={groupId} name={`${groupName ?? "Group"}: values`} about="A link to these charts, which always end now if the range does." view={() => ({ chart: sharedChart(search, query.data, range, zone, withBelow) })} />
+              <ShareButton groupId={groupId} name={`${groupName ?? "Group"}: values`} about={t("linkToTheseChartsWhichAlways")} view={() => ({ chart: sharedChart(search, query.data, range, zone, withBelow) })} />
             )}
           </>
         }
       />
-      <QueryView query={query} operation="GET /group/measurements" groupId={groupId} noun="group">
+      <QueryView query={query} operation="GET /group/measurements" groupId={groupId} noun={t("group")}>
         {(all) => {
           const isGroup = !search.device;
           const { items, chosen } = chosenOf(search, all);
@@ -182,26 +183,26 @@ function Explore() {
                 <MeasurementsChoice
                   groupId={groupId}
                   type={isGroup ? search.type : undefined}
-                  label="Measurements"
+                  label={t("Measurements")}
                   chosen={chosen}
                   max={MEASUREMENTS_MAX}
                   onChange={(names) => set({ measurement: names.length > 0 ? names : undefined })}
                 />
                 <DevicesField
                   groupId={groupId}
-                  label="Devices"
-                  noneLabel="All, as one"
+                  label={t("Devices")}
+                  noneLabel={t("AllAsOne")}
                   error={undefined}
                   ids={search.device ?? []}
                   max={DEVICES_MAX}
                   onChange={(ids) => set({ device: ids.length > 0 ? [...ids] : undefined })}
                 />
                 <RangeButtons />
-                {isGroup && types.length > 1 && <Select label="Type" options={[["", "Any type"], ...types.map((each) => [each, each] as const)]} value={search.type ?? ""} onChange={(event) => set({ type: event.target.value || undefined })} />}
-                <Select label="Spans" options={usual("As fits", possible, SPAN_WORDS)} value={search.per && possible.includes(search.per) ? search.per : ""} onChange={(event) => set({ per: (event.target.value || undefined) as ExploreSearch["per"] })} />
-                <Select label="Value" options={usual("As fits", OFS, OF_LABELS)} value={search.of ?? ""} onChange={(event) => set({ of: (event.target.value || undefined) as ExploreSearch["of"] })} />
+                {isGroup && types.length > 1 && <Select label={t("Type")} options={[["", t("AnyType")], ...types.map((each) => [each, each] as const)]} value={search.type ?? ""} onChange={(event) => set({ type: event.target.value || undefined })} />}
+                <Select label={t("Spans")} options={usual(t("AsFits"), possible, SPAN_WORDS)} value={search.per && possible.includes(search.per) ? search.per : ""} onChange={(event) => set({ per: (event.target.value || undefined) as ExploreSearch["per"] })} />
+                <Select label={t("Value")} options={usual(t("AsFits"), OFS, OF_LABELS)} value={search.of ?? ""} onChange={(event) => set({ of: (event.target.value || undefined) as ExploreSearch["of"] })} />
                 {isGroup && (
-                  <Select label="Together" options={usual("As fits", COMBINATIONS, COMBINE_LABELS)} value={search.combine ?? ""} onChange={(event) => set({ combine: (event.target.value || undefined) as ExploreSearch["combine"] })} />
+                  <Select label={t("Together")} options={usual(t("AsFits"), COMBINATIONS, COMBINE_LABELS)} value={search.combine ?? ""} onChange={(event) => set({ combine: (event.target.value || undefined) as ExploreSearch["combine"] })} />
                 )}
               </div>
               <Charts items={items} chosen={chosen} search={search} set={set} groupId={groupId} />
@@ -216,7 +217,7 @@ function Explore() {
 export function ExplorePage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /group/series" title="Explore" what="values">
+    <Guarded groupId={groupId} operation="GET /group/series" title={t("Explore")} what="values">
       <Explore key={groupId} />
     </Guarded>
   );

@@ -8,6 +8,7 @@ import { TextField } from "~/ui/field";
 import { Popover } from "~/ui/menu";
 import { exploreSearch } from "./search";
 import { parseViews, removeView, saveView, type SavedView } from "./views";
+import { t } from "~/messages/explore";
 
 const NAME_MAX = 60;
 
@@ -28,7 +29,7 @@ export function ViewsMenu({ groupId }: { groupId: string }) {
     setName("");
   };
   return (
-    <Popover label={<>Views{views.length > 0 && ` (${views.length})`} <span aria-hidden="true">⌄</span></>}>
+    <Popover label={<>{t.rich("ViewsValuePart", { value: views.length > 0 && ` (${views.length})`, part: <span aria-hidden="true">⌄</span> })}</>}>
       {(close) => (
         <div className="views">
           {views.length > 0 && (
@@ -45,7 +46,7 @@ export function ViewsMenu({ groupId }: { groupId: string }) {
                   >
                     {each.name}
                   </button>
-                  <button type="button" className="view-remove" aria-label={`Remove the view ${each.name}`} onClick={() => removeView(each)}>
+                  <button type="button" className="view-remove" aria-label={t("RemoveViewName", { name: each.name })} onClick={() => removeView(each)}>
                     ×
                   </button>
                 </li>
@@ -53,10 +54,10 @@ export function ViewsMenu({ groupId }: { groupId: string }) {
             </ul>
           )}
           <form className="views-form" onSubmit={save}>
-            <TextField label="Save what is shown as" value={name} maxLength={NAME_MAX} onChange={(event) => setName(event.target.value)} />
-            <Button type="submit">Save</Button>
+            <TextField label={t("SaveWhatIsShownAs")} value={name} maxLength={NAME_MAX} onChange={(event) => setName(event.target.value)} />
+            <Button type="submit">{t("Save")}</Button>
           </form>
-          <p className="field-hint">Views are kept in this browser only. A link shows others the same.</p>
+          <p className="field-hint">{t("ViewsAreKeptInThisBrowser")}</p>
         </div>
       )}
     </Popover>

@@ -11,24 +11,26 @@ import { TextField } from "~/ui/field";
 import { Card, Facts } from "~/ui/page";
 import { QueryView } from "~/ui/state";
 import { differing } from "~/ui/versions";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/groups";
 
 type Limits = Schemas["GroupLimits"];
 type Retention = Limits["effectiveRetention"][number];
 type Days = Limits["retentionDays"];
 
 const KEPT: readonly (readonly [keyof Days & string, string])[] = [
-  ["data", "Data"],
-  ["event", "Events"],
-  ["geoloc", "Geolocations"],
-  ["telemetry", "Telemetry"],
-  ["summary", "Summaries of values"],
+  ["data", t("Data")],
+  ["event", t("Events")],
+  ["geoloc", t("Geolocations")],
+  ["telemetry", t("Telemetry")],
+  ["summary", t("SummariesOfValues")],
 ];
 const LIMITS = [
-  ["storedRecordsMax", "Records"],
-  ["storedBytesMax", "Size in bytes"],
-  ["requestsPerSecond", "Requests per second"],
+  ["storedRecordsMax", t("Records")],
+  ["storedBytesMax", t("SizeInBytes")],
+  ["requestsPerSecond", t("RequestsPerSecond")],
 ] as const;
-const SOURCES: Readonly<Record<string, string>> = { group: "", inherited: "inherited", service: "default of the service" };
+const SOURCES: Readonly<Record<string, string>> = { group: "", inherited: "inherited", service: t("defaultOfService") };
 
 type Form = Record<string, string>;
 type Numbers = Readonly<Record<string, number | undefined>>;
@@ -41,8 +43,8 @@ function limitsQuery(groupId: string): UseQueryOptions<Limits, Error, Limits, Qu
 }
 
 function inWords(days: number): string {
-  if (days === 0) return "for ever";
-  return days === 1 ? "1 day" : `${days.toLocaleString("en")} days`;
+  if (days === 0) return t("forEver");
+  return t("countDays", { count: days });
 }
 
 function text(value: number | null | undefined): string {
@@ -83,12 +85,12 @@ function RetentionForm({ groupId, found, onClose }: { groupId: string; found: Li
     readNewest: () => fetchNewest(limitsQuery(groupId)),
     onStored: (version) => store(groupId, version),
     compare: (mine, theirs) => differing(KEPT.map(([name, label]) => ({ label, mine: mine[name] ?? "", theirs: theirs[name] ?? "" }))),
-    savedText: "The retention is changed. Nothing is deleted for a day.",
+    savedText: t("retentionIsChangedNothingIsDeleted"),
     fields: KINDS.map((name) => `retentionDays.${name}`),
   });
   return (
     <EditForm edit={edit}>
-      <p className="field-hint">In days, for this group and for groups below that set nothing themselves. Empty: inherited. 0: kept for ever.</p>
+      <p className="field-hint">{t("InDaysForThisGroupAnd")}</p>
       {KEPT.map(([name, label]) => (
         <TextField
           key={name}
@@ -102,14 +104,14 @@ function RetentionForm({ groupId, found, onClose }: { groupId: string; found: Li
           onChange={(event) => edit.change({ [name]: event.target.value })}
         />
       ))}
-      {!edit.isChanged && <Button onClick={onClose}>Close</Button>}
+      {!edit.isChanged && <Button onClick={onClose}>{t("Close")}</Button>}
     </EditForm>
   );
 }
 
 function longestOf(found: Limits, name: string): string | undefined {
   const longest = found.effectiveRetention.find((each) => each.name === name)?.daysMax ?? 0;
-  return longest === 0 ? undefined : `At most ${inWords(longest)}.`;
+  return longest === 0 ? undefined : t("AtMostLongest", { longest: inWords(longest) });
 }
 
 function LimitsForm({ groupId, found, onClose }: { groupId: string; found: Limits; onClose: () => void }) {
@@ -118,7 +120,7 @@ function LimitsForm({ groupId, found, onClose }: { groupId: string; found: Limit
   const edit = useEdit({
     stored: found,
     formOf: limitsForm,
-    put: (form, before) => put({ ...numbersOf(form, names), retentionDaysMax: numbersOf(form, KINDS, "max.") }, before),
+    put: (form, before) => put({ ...numbersOf(form, names), retentionDaysMax: numbersOf(form, KINDS, t("max")) }, before),
     restore: (version, before) => put(version.limits, before),
     readNewest: () => fetchNewest(limitsQuery(groupId)),
     onStored: (version) => store(groupId, version),
@@ -127,7 +129,7 @@ function LimitsForm({ groupId, found, onClose }: { groupId: string; found: Limit
         ...LIMITS.map(([name, label]) => ({ label, mine: mine[name] ?? "", theirs: theirs[name] ?? "" })),
         ...KEPT.map(([name, label]) => ({ label, mine: mine[`max.${name}`] ?? "", theirs: theirs[`max.${name}`] ?? "" })),
       ]),
-    savedText: "The limits are changed.",
+    savedText: t("limitsAreChanged"),
     fields: [...names.map((name) => `limits.${name}`), ...KINDS.map((name) => `limits.retentionDaysMax.${name}`)],
   });
   const field = (key: string, wire: string, label: string) => (
@@ -144,19 +146,19 @@ function LimitsForm({ groupId, found, onClose }: { groupId: string; found: Limit
   );
   return (
     <EditForm edit={edit}>
-      <p className="field-hint">For this group with all groups below it. Empty: the default of the service. 0: no limit.</p>
+      <p className="field-hint">{t("ForThisGroupWithAllGroups")}</p>
       {LIMITS.map(([name, label]) => field(name, `limits.${name}`, label))}
-      <p className="field-hint">The longest retention, in days.</p>
+      <p className="field-hint">{t("longestRetentionInDays")}</p>
       {KEPT.map(([name, label]) => field(`max.${name}`, `limits.retentionDaysMax.${name}`, label))}
-      {!edit.isChanged && <Button onClick={onClose}>Close</Button>}
+      {!edit.isChanged && <Button onClick={onClose}>{t("Close")}</Button>}
     </EditForm>
   );
 }
 
 function held(found: Limits, name: string, show: (value: number) => string): string {
   const rows = found.effectiveLimits.filter((each) => each.name === name && each.value > 0);
-  if (rows.length === 0) return "no limit";
-  return rows.map((each) => `${each.used === undefined || each.used === null ? "" : `${show(each.used)} of `}${show(each.value)}`).join(", ");
+  if (rows.length === 0) return t("noLimit");
+  return rows.map((each) => `${each.used === undefined || each.used === null ? "" : `${t("usedOf", { used: show(each.used) })} `}${show(each.value)}`).join(", ");
 }
 
 function keptText({ days, source }: Retention): string {
@@ -166,31 +168,31 @@ function keptText({ days, source }: Retention): string {
 export function GroupLimitsCards({ groupId, rights }: { groupId: string; rights: Rights }) {
   const [open, setOpen] = useState<"retention" | "limits" | null>(null);
   const close = () => setOpen(null);
-  const count = (value: number) => value.toLocaleString("en");
+  const count = (value: number) => value.toLocaleString(LOCALE);
   return (
     <QueryView query={useQuery(limitsQuery(groupId))} skeletonRows={6} operation="GET /group/limits" groupId={groupId}>
       {(found) => (
         <>
-          <Card title="Storage">
+          <Card title={t("Storage")}>
             <Facts
               rows={[
-                ["This group", `${count(found.stored.records)} records, ${bytes(found.stored.bytes)}`],
-                ["With those below", `${count(found.storedWithSubgroups.records)} records, ${bytes(found.storedWithSubgroups.bytes)}`],
-                ["Records", held(found, "storedRecordsMax", count)],
-                ["Size", held(found, "storedBytesMax", bytes)],
-                ["Requests per second", held(found, "requestsPerSecond", count)],
+                [t("ThisGroup"), t("recordsRecordsBytes", { records: count(found.stored.records), bytes: bytes(found.stored.bytes) })],
+                [t("WithThoseBelow"), t("recordsRecordsBytes", { records: count(found.storedWithSubgroups.records), bytes: bytes(found.storedWithSubgroups.bytes) })],
+                [t("Records"), held(found, "storedRecordsMax", count)],
+                [t("Size"), held(found, "storedBytesMax", bytes)],
+                [t("RequestsPerSecond"), held(found, "requestsPerSecond", count)],
               ]}
             />
             {open === "limits" && <LimitsForm key={groupId} groupId={groupId} found={found} onClose={close} />}
-            {open !== "limits" && mayCall(rights, "PUT /group/limits") && <Button writes onClick={() => setOpen("limits")}>Change limits…</Button>}
+            {open !== "limits" && mayCall(rights, "PUT /group/limits") && <Button writes onClick={() => setOpen("limits")}>{t("ChangeLimits")}</Button>}
           </Card>
-          <Card title="Retention">
+          <Card title={t("Retention")}>
             {open === "retention" ? (
               <RetentionForm key={groupId} groupId={groupId} found={found} onClose={close} />
             ) : (
               <>
                 <Facts rows={KEPT.map(([name, label]) => [label, found.effectiveRetention.filter((each) => each.name === name).map(keptText).join("")])} />
-                {mayCall(rights, "PUT /group/retention") && <Button writes onClick={() => setOpen("retention")}>Change retention…</Button>}
+                {mayCall(rights, "PUT /group/retention") && <Button writes onClick={() => setOpen("retention")}>{t("ChangeRetention")}</Button>}
               </>
             )}
           </Card>

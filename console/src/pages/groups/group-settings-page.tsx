@@ -29,6 +29,8 @@ import { GroupLimitsCards } from "./group-limits";
 import { NetworkToken } from "./network-token";
 import { NewGroup } from "./new-group";
 import { rolesQuery } from "~/pages/roles/queries";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/groups";
 
 type Group = Schemas["Group"];
 type GroupChange = Schemas["GroupChange"];
@@ -64,25 +66,25 @@ function About({ group }: { group: Group }) {
     onStored: refresh,
     compare: (mine, theirs) =>
       differing([
-        { label: "Name", mine: mine.name, theirs: theirs.name },
-        { label: "Description", mine: mine.description, theirs: theirs.description },
-        { label: "Tags", mine: mine.tags, theirs: theirs.tags },
-        { label: "Default role", mine: roleName(mine.roleId), theirs: roleName(theirs.roleId) },
+        { label: t("Name"), mine: mine.name, theirs: theirs.name },
+        { label: t("Description"), mine: mine.description, theirs: theirs.description },
+        { label: t("Tags"), mine: mine.tags, theirs: theirs.tags },
+        { label: t("DefaultRole"), mine: roleName(mine.roleId), theirs: roleName(theirs.roleId) },
       ]),
-    savedText: "The group is changed.",
+    savedText: t("groupIsChanged"),
     fields: ["name", "description", "tags", "roleId"],
   });
   const { form, change } = edit;
   const { errorOf } = edit.submission;
   return (
-    <Card title="About">
+    <Card title={t("About")}>
       <EditForm edit={edit}>
-        <TextField label="Name" required value={form.name} error={errorOf("name")} onChange={(event) => change({ name: event.target.value })} />
-        <TextField label="Description" value={form.description} error={errorOf("description")} onChange={(event) => change({ description: event.target.value })} />
-        <TextField label="Tags" hint="Separated by commas." value={form.tags} error={errorOf("tags")} onChange={(event) => change({ tags: event.target.value })} />
+        <TextField label={t("Name")} required value={form.name} error={errorOf("name")} onChange={(event) => change({ name: event.target.value })} />
+        <TextField label={t("Description")} value={form.description} error={errorOf("description")} onChange={(event) => change({ description: event.target.value })} />
+        <TextField label={t("Tags")} hint={t("SeparatedByCommas")} value={form.tags} error={errorOf("tags")} onChange={(event) => change({ tags: event.target.value })} />
         <Select
-          label="Default role"
-          hint="App clients of this group have it, and members whose role is deleted get it."
+          label={t("DefaultRole")}
+          hint={t("AppClientsOfThisGroupHave")}
           value={form.roleId}
           error={errorOf("roleId")}
           options={roles.map((role) => [role.id, role.name] as const)}
@@ -106,19 +108,18 @@ function Move({ group, onClose }: { group: Group; onClose: () => void }) {
       if (newest.parent !== moved.parent) throw new Error("It was moved again since then, and stays where it is.");
       await refresh(await put(newest, { parent: before }));
     };
-    showToast(`${group.name ?? "The group"} is moved.`, { action: { label: "Undo", run: undo } });
+    showToast(t("nameIsMoved", { name: group.name ?? t("group") }), { action: { label: t("Undo"), run: undo } });
     onClose();
   };
-  const where = target === "" ? "the top" : (targetGroup.data?.name ?? "…");
+  const where = target === "" ? t("top") : (targetGroup.data?.name ?? "…");
   return (
-    <Dialog title={`Move ${group.name ?? "the group"}`} onClose={onClose}>
-      <Button onClick={() => setTarget("")}>To the top, as a root group</Button>
+    <Dialog title={t("MoveName", { name: group.name ?? t("group2") })} onClose={onClose}>
+      <Button onClick={() => setTarget("")}>{t("ToTopAsRootGroup")}</Button>
       <GroupTree onChoose={setTarget} />
       {target !== null && (
-        <Form submission={submission} onSubmit={move} submit={`Move below ${where}`}>
+        <Form submission={submission} onSubmit={move} submit={t("MoveBelowWhere", { where })}>
           <p>
-            It moves with all groups below it. Everyone with a role in {where} or above gains that role here; those with a role only in the
-            groups it leaves lose it here.
+            {t("ItMovesWithAllGroupsBelow", { where })}
           </p>
           {submission.errorOf("parent") && <p className="field-error">{submission.errorOf("parent")}</p>}
         </Form>
@@ -135,17 +136,16 @@ function Deletion({ group, onClose }: { group: Group; onClose: () => void }) {
     const deleted = await read(api.DELETE("/group", { params: { query: { groupId: group.id, recursive: true } } }));
     await queryClient.invalidateQueries({ queryKey: ["group", group.id] });
     await queryClient.invalidateQueries({ queryKey: ["groups"] });
-    showToast(deleted.deletionAt ? `${name} will be deleted. Until then it can be restored here.` : `${name} is deleted.`);
+    showToast(deleted.deletionAt ? t("nameWillBeDeletedUntilThen", { name }) : t("nameIsDeleted", { name }));
     onClose();
   };
   return (
-    <Dialog title={`Delete ${name}`} onClose={onClose}>
-      <Form submission={submission} onSubmit={remove} submit="Delete the group" look="danger">
+    <Dialog title={t("DeleteName", { name })} onClose={onClose}>
+      <Form submission={submission} onSubmit={remove} submit={t("DeleteGroup")} look="danger">
         <p>
-          An empty group is deleted at once. Otherwise all in it is deleted after a grace period: groups below, devices, records, connectors,
-          notifications and app clients. Until then it can be restored here.
+          {t("emptyGroupIsDeletedAtOnce")}
         </p>
-        <TextField label={`Type the name to confirm: ${name}`} pattern={name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")} required value={typed} onChange={(event) => setTyped(event.target.value)} />
+        <TextField label={t("TypeNameToConfirmName", { name })} pattern={name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")} required value={typed} onChange={(event) => setTyped(event.target.value)} />
       </Form>
     </Dialog>
   );
@@ -163,7 +163,7 @@ function Policy({ groupId, isEditable }: { groupId: string; isEditable: boolean 
   const types = useQuery(deviceTypesQuery);
   const known = useMemo(() => knownValues(types.data ?? []), [types.data]);
   return (
-    <Card title="Configuration policy" note={<Link to="/g/$groupId/drift" params={{ groupId }}>Devices that drift</Link>}>
+    <Card title={t("ConfigurationPolicy")} note={<Link to="/g/$groupId/drift" params={{ groupId }}>{t("DevicesThatDrift")}</Link>}>
       <QueryView query={useQuery(options)} skeletonRows={3} operation="GET /group/configuration" groupId={groupId}>
         {(found) =>
           types.isPending ? (
@@ -174,7 +174,7 @@ function Policy({ groupId, isEditable }: { groupId: string; isEditable: boolean 
               found={found}
               query={options}
               known={known}
-              explanation="What every device here and below should be configured with. Groups further down and the device's own values go before it."
+              explanation={t("WhatEveryDeviceHereAndBelow")}
               isEditable={isEditable}
               put={(policy, ifUpdatedAt) => read(api.PUT("/group/configuration", { body: { groupId, policy, ifUpdatedAt } }))}
             />
@@ -188,7 +188,7 @@ function Policy({ groupId, isEditable }: { groupId: string; isEditable: boolean 
 async function restore(groupId: string): Promise<void> {
   try {
     await read(api.POST("/group/restore", { body: { groupId } }));
-    showToast("The group is restored.");
+    showToast(t("groupIsRestored"));
   } catch (error) {
     showToast((error as Error).message, { tone: "bad" });
   }
@@ -199,31 +199,31 @@ function Settings({ group, rights }: { group: Group; rights: Rights }) {
   const [open, setOpen] = useState<"move" | "delete" | "below" | null>(null);
   const mayChange = mayCall(rights, "PUT /group");
   const close = () => setOpen(null);
-  usePageActions(mayCall(rights, "POST /group") ? [{ id: "new-group", label: "New group below this one", run: () => setOpen("below") }] : []);
+  usePageActions(mayCall(rights, "POST /group") ? [{ id: "new-group", label: t("NewGroupBelowThisOne"), run: () => setOpen("below") }] : []);
   const actions = (
     <>
-      {mayCall(rights, "POST /group") && <Button writes onClick={() => setOpen("below")}>New group below</Button>}
-      {mayChange && <Button writes onClick={() => setOpen("move")}>Move…</Button>}
+      {mayCall(rights, "POST /group") && <Button writes onClick={() => setOpen("below")}>{t("NewGroupBelow")}</Button>}
+      {mayChange && <Button writes onClick={() => setOpen("move")}>{t("Move")}</Button>}
       {mayCall(rights, "DELETE /group") && !group.deletionAt && (
         <Button look="danger" onClick={() => setOpen("delete")}>
-          Delete…
+          {t("Delete")}
         </Button>
       )}
-      {!mayChange && <Locked label="Change" operation="PUT /group" groupId={group.id} />}
+      {!mayChange && <Locked label={t("Change")} operation="PUT /group" groupId={group.id} />}
     </>
   );
   return (
     <>
       <PageHeader
         title={nameOr(group.name, group.id)}
-        above={<Link to="/groups">Groups</Link>}
+        above={<Link to="/groups">{t("Groups")}</Link>}
         state={
           group.deletionAt && (
             <>
               <Pill tone="bad">
-                deleted on <TimeText at={group.deletionAt} precision="minute" />
+                {t.rich("deletedOnTime", { time: <TimeText at={group.deletionAt} precision="minute" /> })}
               </Pill>
-              <Button writes onClick={() => void restore(group.id)}>Restore</Button>
+              <Button writes onClick={() => void restore(group.id)}>{t("Restore")}</Button>
             </>
           )
         }
@@ -234,25 +234,25 @@ function Settings({ group, rights }: { group: Group; rights: Rights }) {
           {mayChange ? (
             <About key={group.id} group={group} />
           ) : (
-            <Card title="About">
-              <Facts rows={[["Description", group.description ?? "–"], ["Tags", (group.tags ?? []).join(", ") || "–"]]} />
+            <Card title={t("About")}>
+              <Facts rows={[[t("Description"), group.description ?? "–"], [t("Tags"), (group.tags ?? []).join(", ") || "–"]]} />
             </Card>
           )}
           {mayChange && <NetworkToken groupId={group.id} />}
           <GroupLimitsCards key={group.id} groupId={group.id} rights={rights} />
         </div>
         <div>
-          <Card title="Facts">
+          <Card title={t("Facts")}>
             <Facts
               rows={[
-                ["Group id", <IdText id={group.id} />],
-                ["Your role", group.role?.name ?? "–"],
-                ["Devices", (group.numberOfDevices ?? 0).toLocaleString("en")],
-                ["Connectors", (group.numberOfConnectors ?? 0).toLocaleString("en")],
-                ["Notifications", (group.numberOfNotifications ?? 0).toLocaleString("en")],
-                ["Owner", group.ownerId ? <IdText id={group.ownerId} /> : "–"],
-                ["Created", <TimeText at={group.createdAt} precision="minute" />],
-                ["Changed", <TimeText at={group.updatedAt} precision="minute" />],
+                [t("GroupId"), <IdText id={group.id} />],
+                [t("YourRole"), group.role?.name ?? "–"],
+                [t("Devices"), (group.numberOfDevices ?? 0).toLocaleString(LOCALE)],
+                [t("Connectors"), (group.numberOfConnectors ?? 0).toLocaleString(LOCALE)],
+                [t("Notifications"), (group.numberOfNotifications ?? 0).toLocaleString(LOCALE)],
+                [t("Owner"), group.ownerId ? <IdText id={group.ownerId} /> : "–"],
+                [t("Created"), <TimeText at={group.createdAt} precision="minute" />],
+                [t("Changed"), <TimeText at={group.updatedAt} precision="minute" />],
               ]}
             />
           </Card>
@@ -271,7 +271,7 @@ export function GroupSettingsPage() {
   const group = useQuery(groupQuery(groupId));
   const rights = useRights(groupId);
   return (
-    <QueryView query={group} noun="group" operation="GET /group" groupId={groupId}>
+    <QueryView query={group} noun={t("group3")} operation="GET /group" groupId={groupId}>
       {(found) => <Settings group={found} rights={rights} />}
     </QueryView>
   );

@@ -13,13 +13,15 @@ import { Empty, NoMatch, QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
 import { nameOr } from "~/ui/name";
 import { NewGroup } from "./new-group";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/groups";
 
 type TreeGroup = Schemas["TreeGroup"];
 const route = getRouteApi("/frame/groups");
 
 function count(value: number | null | undefined, noun: string): string {
   if (value === null || value === undefined) return "";
-  return `${value.toLocaleString("en")} ${noun}${value === 1 ? "" : "s"}`;
+  return `${value.toLocaleString(LOCALE)} ${noun}${value === 1 ? "" : "s"}`;
 }
 
 function GroupRow({ group, depth }: { group: TreeGroup; depth: number }) {
@@ -30,7 +32,7 @@ function GroupRow({ group, depth }: { group: TreeGroup; depth: number }) {
       <div className="groups-row">
         <span className="groups-name" style={{ paddingLeft: depth * 24 }}>
           {group.numberOfGroups > 0 ? (
-            <button type="button" className="tree-toggle" aria-expanded={isOpen} aria-label={`Groups below ${name}`} onClick={() => setOpen(!isOpen)}>
+            <button type="button" className="tree-toggle" aria-expanded={isOpen} aria-label={t("GroupsBelowName", { name })} onClick={() => setOpen(!isOpen)}>
               {isOpen ? "▾" : "▸"}
             </button>
           ) : (
@@ -41,7 +43,7 @@ function GroupRow({ group, depth }: { group: TreeGroup; depth: number }) {
           </Link>
           {group.deletionAt && (
             <Pill tone="bad">
-              deleted on <TimeText at={group.deletionAt} precision="minute" />
+              {t.rich("deletedOnTime", { time: <TimeText at={group.deletionAt} precision="minute" /> })}
             </Pill>
           )}
         </span>
@@ -50,7 +52,7 @@ function GroupRow({ group, depth }: { group: TreeGroup; depth: number }) {
         <span className="number">{count(group.numberOfConnectors, "connector")}</span>
         <span className="groups-actions">
           <Link className="button button-quiet" to="/g/$groupId/settings" params={{ groupId: group.id }}>
-            Settings
+            {t("Settings")}
           </Link>
         </span>
       </div>
@@ -62,13 +64,13 @@ function GroupRow({ group, depth }: { group: TreeGroup; depth: number }) {
 function Branch({ parentId, depth }: { parentId: string | null; depth: number }) {
   const query = useQuery(childGroupsQuery(parentId));
   return (
-    <QueryView query={query} skeletonRows={2} noun="group">
+    <QueryView query={query} skeletonRows={2} noun={t("group3")}>
       {({ items, nextToken }) => (
         <ul>
           {items.map((group) => (
             <GroupRow key={group.id} group={group} depth={depth} />
           ))}
-          {nextToken && <li className="groups-more ink-2">There are more. Find them by name.</li>}
+          {nextToken && <li className="groups-more ink-2">{t("ThereAreMoreFindThemBy")}</li>}
         </ul>
       )}
     </QueryView>
@@ -81,13 +83,13 @@ function Found({ q, onClear }: { q: string; onClear: () => void }) {
     <QueryView query={query} skeletonRows={3}>
       {({ items, nextToken }) =>
         items.length === 0 ? (
-          <NoMatch chips={[{ label: `name: ${q}`, onRemove: onClear }]} onClear={onClear} />
+          <NoMatch chips={[{ label: t("nameQ", { q }), onRemove: onClear }]} onClear={onClear} />
         ) : (
           <ul className="card groups">
             {items.map((group) => (
               <GroupRow key={group.id} group={{ ...group, numberOfGroups: 0 }} depth={0} />
             ))}
-            {nextToken && <li className="groups-more ink-2">There are more. Type more of the name.</li>}
+            {nextToken && <li className="groups-more ink-2">{t("ThereAreMoreTypeMoreOf")}</li>}
           </ul>
         )
       }
@@ -104,14 +106,14 @@ export function GroupsPage() {
   const setQ = (text: string) => void navigate({ to: "/groups", search: (before) => ({ ...before, q: text || undefined }), replace: true });
   const create = (
     <Button look="primary" onClick={() => setCreating(true)}>
-      New group
+      {t("NewGroup")}
     </Button>
   );
   return (
     <>
-      <PageHeader title="Groups" below={session.data?.isOperator ? "As an operator you see all root groups." : undefined} actions={create} />
+      <PageHeader title={t("Groups")} below={session.data?.isOperator ? t("AsOperatorYouSeeAllRoot") : undefined} actions={create} />
       <div className="filters">
-        <input className="input search-box" type="search" placeholder="Find by name" aria-label="Find by name" value={q ?? ""} onChange={(event) => setQ(event.target.value)} />
+        <input className="input search-box" type="search" placeholder={t("FindByName")} aria-label={t("FindByName")} value={q ?? ""} onChange={(event) => setQ(event.target.value)} />
       </div>
       {q ? (
         <Found q={q} onClear={() => setQ("")} />
@@ -120,7 +122,7 @@ export function GroupsPage() {
           {({ items }) =>
             items.length === 0 ? (
               <Empty
-                text="A group holds devices, the people who may see them, and the connectors that forward what they report."
+                text={t("groupHoldsDevicesPeopleWhoMay")}
                 action={create}
                 curl={`curl -H "Authorization: Bearer $TOKEN" \\
   -H "Content-Type: application/json" \\

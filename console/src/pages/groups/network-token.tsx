@@ -12,6 +12,7 @@ import { Card } from "~/ui/page";
 import { Tabs } from "~/ui/tabs";
 import { showToast } from "~/ui/toast";
 import { NETWORKS, NETWORK_NAMES, commandOf, fieldsOf, type NetworkId } from "./networks";
+import { t } from "~/messages/groups";
 
 const SHOWN_MS = 300_000;
 const HIDDEN = "‹token›";
@@ -42,46 +43,41 @@ function Where({ network, groupId }: { network: NetworkId; groupId: string }) {
     case "chirpstack":
       return (
         <p>
-          In ChirpStack 4, open your application, then <strong>Integrations</strong>, and add <strong>HTTP</strong>.
+          {t.rich("InChirpStack4OpenYourApplication", { strong: <strong>{t("Integrations")}</strong>, strong2: <strong>{t("HTTP")}</strong> })}
         </p>
       );
     case "ttn":
       return (
         <p>
-          In the console of The Things Stack, open your application, then <strong>Webhooks</strong>, <strong>Add webhook</strong>, <strong>Custom webhook</strong>. Enable the event types
-          that you want, and leave their paths empty.
+          {t.rich("InConsoleOfThingsStackOpen", { strong: <strong>{t("Webhooks")}</strong>, strong2: <strong>{t("AddWebhook")}</strong>, strong3: <strong>{t("CustomWebhook")}</strong> })}
         </p>
       );
     case "loriot":
       return (
         <p>
-          In LORIOT, open your application, then <strong>Output</strong>, <strong>Add new output</strong>, <strong>HTTP Push</strong>.
+          {t.rich("InLORIOTOpenYourApplicationThen", { strong: <strong>{t("Output")}</strong>, strong2: <strong>{t("AddNewOutput")}</strong>, strong3: <strong>{t("HTTPPush")}</strong> })}
         </p>
       );
     case "thingpark":
       return (
         <p>
-          In ThingPark Enterprise, open <strong>Connections</strong>, <strong>Add connection</strong>, <strong>Basic HTTPS</strong>, and route your devices to it. In ThingPark Wireless it is an application
-          server with the same URL as its destination.
+          {t.rich("InThingParkEnterpriseOpenStrongStrong2", { strong: <strong>{t("Connections")}</strong>, strong2: <strong>{t("AddConnection")}</strong>, strong3: <strong>{t("BasicHTTPS")}</strong> })}
         </p>
       );
     case "vendor":
       return (
         <p>
-          At the network of the vendor, open the device type, then <strong>Callbacks</strong>, <strong>New</strong>, <strong>Custom callback</strong>, with the type <strong>DATA</strong>{" "}
-          <strong>UPLINK</strong> and the channel <strong>URL</strong>. The guide has the bodies of the other callbacks.
+          {t.rich("AtNetworkOfVendorOpenDevice", { strong: <strong>{t("Callbacks")}</strong>, strong2: <strong>{t("New")}</strong>, strong3: <strong>{t("CustomCallback")}</strong>, strong4: <strong>{t("DATA")}</strong>, strong5: <strong>{t("UPLINK")}</strong>, strong6: <strong>{t("URL")}</strong> })}
         </p>
       );
     case "mqtt":
-      return <p>Devices publish to the broker that the operator of this service has configured. In the topic, sensor-1 stands for the original id of a device with the network mqtt.</p>;
+      return <p>{t("DevicesPublishToBrokerThatOperator")}</p>;
     case "http":
       return (
         <p>
-          A program of yours posts records of devices that you have created. Its access token is that of an{" "}
-          <Link to="/g/$groupId/clients" params={{ groupId }}>
-            app client
-          </Link>
-          , not the token of the group.
+          {t.rich("programOfYoursPostsRecordsOf", { link: <Link to="/g/$groupId/clients" params={{ groupId }}>
+            {t("appClient")}
+          </Link> })}
         </p>
       );
   }
@@ -90,11 +86,11 @@ function Where({ network, groupId }: { network: NetworkId; groupId: string }) {
 function TryIt({ network }: { network: NetworkId }) {
   switch (network) {
     case "mqtt":
-      return <p className="ink-2">Try it from a terminal, with the host of your broker:</p>;
+      return <p className="ink-2">{t("TryItFromTerminalWithHost")}</p>;
     case "http":
-      return <p className="ink-2">Try it from a terminal, with an access token in TOKEN and the id of a device in DEVICE:</p>;
+      return <p className="ink-2">{t("TryItFromTerminalWithAccess")}</p>;
     default:
-      return <p className="ink-2">Or try it from a terminal first. The device does not exist yet, so the answer is 404, and the device is listed as unknown:</p>;
+      return <p className="ink-2">{t("OrTryItFromTerminalFirst")}</p>;
   }
 }
 
@@ -126,7 +122,7 @@ export function NetworkGuide({ groupId }: { groupId: string }) {
   const isShown = token !== null || !needsToken;
   return (
     <div className="network-guide">
-      <Tabs tabs={TABS} current={network} onChoose={choose} label="Networks">
+      <Tabs tabs={TABS} current={network} onChoose={choose} label={t("Networks")}>
         <Where network={network} groupId={groupId} />
         <dl className="network-fields">
           {fieldsOf(network, SERVICE_URL, token ?? HIDDEN).map((field) => (
@@ -142,21 +138,21 @@ export function NetworkGuide({ groupId }: { groupId: string }) {
           <p className="network-shown">
             {token === null ? (
               <Button look="primary" onClick={() => void show()}>
-                Show the token
+                {t("ShowToken")}
               </Button>
             ) : (
               <>
                 <span>
-                  The token of the group: <code>{token}</code> <CopyButton text={token} />
+                  {t.rich("tokenOfGroupCode", { code: <code>{token}</code> })} <CopyButton text={token} />
                 </span>
-                <Button onClick={hide}>Hide</Button>
+                <Button onClick={hide}>{t("Hide")}</Button>
               </>
             )}
-            <span className="ink-2">Whoever has the token can report for the devices of this group and below. It reads nothing.</span>
+            <span className="ink-2">{t("WhoeverHasTokenCanReportFor")}</span>
           </p>
         )}
         {LOCAL.test(SERVICE_URL) && needsToken && network !== "mqtt" && (
-          <p className="ink-2">This service is open at {SERVICE_URL}, which only this machine can reach. A network elsewhere needs an address of yours with HTTPS.</p>
+          <p className="ink-2">{t("ThisServiceIsOpenAtSERVICE", { SERVICE_URL })}</p>
         )}
         {isShown && (
           <>
@@ -165,7 +161,7 @@ export function NetworkGuide({ groupId }: { groupId: string }) {
           </>
         )}
         <p>
-          <GuideLink network={network}>Read more in the guide</GuideLink>
+          <GuideLink network={network}>{t("ReadMoreInGuide")}</GuideLink>
         </p>
       </Tabs>
     </div>
@@ -174,7 +170,7 @@ export function NetworkGuide({ groupId }: { groupId: string }) {
 
 export function NetworkToken({ groupId }: { groupId: string }) {
   return (
-    <Card title="Networks" note="what they report with">
+    <Card title={t("Networks")} note={t("whatTheyReportWith")}>
       <NetworkGuide groupId={groupId} />
     </Card>
   );

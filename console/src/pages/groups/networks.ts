@@ -1,14 +1,16 @@
 // How each network is told to report here: the names of the fields in its own form, and a message such
 // as it sends. Names in forms of others are as they stand there, in every language.
+import { t } from "~/messages/groups";
+
 export const NETWORKS = ["chirpstack", "ttn", "loriot", "thingpark", "vendor", "mqtt", "http"] as const;
 export type NetworkId = (typeof NETWORKS)[number];
 
 export const NETWORK_NAMES: Readonly<Record<NetworkId, string>> = {
   chirpstack: "ChirpStack",
-  ttn: "The Things Stack",
+  ttn: t("ThingsStack"),
   loriot: "LORIOT",
   thingpark: "ThingPark",
-  vendor: "Other vendor",
+  vendor: t("OtherVendor"),
   mqtt: "MQTT",
   http: "HTTP",
 };
@@ -26,7 +28,7 @@ const VENDOR_BODY = '{"device":"{device}","time":{time},"data":"{data}","seqNumb
 const VENDOR_DEVICE_DIGITS = 8;
 
 export function fieldsOf(network: NetworkId, origin: string, token: string): readonly FormField[] {
-  const bearer = `Bearer ${token}`;
+  const bearer = t("BearerToken", { token });
   switch (network) {
     case "chirpstack":
       return [
@@ -81,7 +83,7 @@ export function triedEui(groupId: string): string {
 function uplink(network: NetworkId, eui: string): { path: string; message: unknown } | null {
   switch (network) {
     case "chirpstack":
-      return { path: "/network/chirpstack?event=up", message: { deviceInfo: { devEui: eui, deviceName: "Probe" }, fPort: 2, fCnt: 1, data: "ChssPQ==" } };
+      return { path: "/network/chirpstack?event=up", message: { deviceInfo: { devEui: eui, deviceName: t("Probe") }, fPort: 2, fCnt: 1, data: "ChssPQ==" } };
     case "ttn":
       return { path: "/network/ttn", message: { end_device_ids: { device_id: "probe", dev_eui: eui.toUpperCase() }, uplink_message: { f_port: 2, f_cnt: 1, frm_payload: "ChssPQ==" } } };
     case "loriot":

@@ -6,6 +6,7 @@ import { Dialog } from "~/ui/dialog";
 import { TextField } from "~/ui/field";
 import { Form } from "~/ui/form";
 import { useSubmission } from "~/ui/submit";
+import { t } from "~/messages/groups";
 
 export function NewGroup({ parent, onClose }: { parent: { id: string; name: string } | null; onClose: () => void }) {
   const [name, setName] = useState("");
@@ -20,11 +21,11 @@ export function NewGroup({ parent, onClose }: { parent: { id: string; name: stri
     await navigate({ to: "/g/$groupId/overview", params: { groupId: group.id } });
   };
   return (
-    <Dialog title={parent ? `New group below ${parent.name}` : "New group"} onClose={onClose}>
-      <Form submission={submission} onSubmit={create} submit="Create">
-        <TextField label="Name" required autoFocus value={name} error={submission.errorOf("name")} onChange={(event) => setName(event.target.value)} />
-        <TextField label="Description" value={description} error={submission.errorOf("description")} onChange={(event) => setDescription(event.target.value)} />
-        {!parent && <p className="ink-2">You become its owner and administrator. Groups below it are created in its settings.</p>}
+    <Dialog title={parent ? t("NewGroupBelowName", { name: parent.name }) : t("NewGroup")} onClose={onClose}>
+      <Form submission={submission} onSubmit={create} submit={t("Create")}>
+        <TextField label={t("Name")} required autoFocus value={name} error={submission.errorOf("name")} onChange={(event) => setName(event.target.value)} />
+        <TextField label={t("Description")} value={description} error={submission.errorOf("description")} onChange={(event) => setDescription(event.target.value)} />
+        {!parent && <p className="ink-2">{t("YouBecomeItsOwnerAndAdministrator")}</p>}
       </Form>
     </Dialog>
   );

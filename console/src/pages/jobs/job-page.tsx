@@ -21,6 +21,7 @@ import { needsOf } from "./new-job";
 import { jobItemsQuery, jobQuery, usePeople } from "./queries";
 import { OUTCOMES, type JobSearch, type Outcome } from "./search";
 import { STATE_TONES, codeWords, errorWords, filterWords, isOpen, jobTitle, noUndoReason, parameterRows, progressWords, type Job } from "./words";
+import { t } from "~/messages/jobs";
 import "./jobs.css";
 
 const route = getRouteApi("/frame/g/$groupId/jobs/$jobId");
@@ -48,17 +49,17 @@ function Actions({ job, refresh }: { job: Job; refresh: () => void }) {
   if (!may) return null;
   if (isOpen(job))
     return (
-      <Button writes onClick={() => cancel.mutate()} disabledReason={cancel.isPending ? "One moment" : undefined}>
-        Cancel job
+      <Button writes onClick={() => cancel.mutate()} disabledReason={cancel.isPending ? t("OneMoment") : undefined}>
+        {t("CancelJob")}
       </Button>
     );
   const reason = noUndoReason(job, now);
-  if (reason !== null) return <span className="ink-2">No undo: {reason}.</span>;
+  if (reason !== null) return <span className="ink-2">{t("NoUndoReason", { reason })}</span>;
   return (
     <>
-      <span className="ink-2">{duration(Date.parse(job.undoUntil ?? "") - now)} left to undo</span>
-      <Button writes onClick={() => undo.mutate()} disabledReason={undo.isPending ? "One moment" : undefined}>
-        Undo
+      <span className="ink-2">{t("durationLeftToUndo", { duration: duration(Date.parse(job.undoUntil ?? "") - now) })}</span>
+      <Button writes onClick={() => undo.mutate()} disabledReason={undo.isPending ? t("OneMoment") : undefined}>
+        {t("Undo")}
       </Button>
     </>
   );
@@ -71,22 +72,22 @@ function ResultFile({ job, refresh }: { job: Job; refresh: () => void }) {
   return (
     <span className="job-file">
       <a href={`${BASE_PATH}/job/result?${new URLSearchParams(query).toString()}`} download>
-        Download {result.bytes.toLocaleString("en")} bytes
+        {t("DownloadBytesBytes", { bytes: result.bytes })}
       </a>{" "}
       <span className="ink-2">
-        until <TimeText at={result.expiresAt} precision="minute" />
+        {t.rich("untilTime", { time: <TimeText at={result.expiresAt} precision="minute" /> })}
       </span>
       <Button
         writes
         look="quiet"
         onClick={() =>
-          hold("The file will be deleted.", async () => {
+          hold(t("fileWillBeDeleted"), async () => {
             await read(api.DELETE("/job/result", { params: { query } }));
             refresh();
           })
         }
       >
-        Delete file
+        {t("DeleteFile")}
       </Button>
     </span>
   );
@@ -106,22 +107,22 @@ function Details({ job, refresh }: { job: Job; refresh: () => void }) {
   return (
     <Card>
       <div className="job-progress">
-        {isOpen(job) && <progress aria-label="Progress" max={job.total ?? 1} {...(job.total ? { value: job.done } : {})} />}
+        {isOpen(job) && <progress aria-label={t("Progress")} max={job.total ?? 1} {...(job.total ? { value: job.done } : {})} />}
         <strong>{progressWords(job)}</strong>
         {job.error && <span className="field-error">{errorWords(job.error)}</span>}
       </div>
       <Facts
         rows={[
-          ...(job.kind === "export" && job.parameters?.content !== "devices" ? [] : [["Devices", filterWords(job.filter)] as const]),
+          ...(job.kind === "export" && job.parameters?.content !== "devices" ? [] : [[t("Devices"), filterWords(job.filter)] as const]),
           ...parameterRows(job.parameters).map(([name, label, value]) => [label, name === "toGroupId" ? <GroupName key={name} groupId={value} /> : name === "configuration" ? <code key={name}>{value}</code> : value] as const),
-          ["Started by", <span key="by" title={job.createdBy}>{nameOf(job.createdBy)}</span>],
-          ["Why", job.reason || "–"],
-          ["Requested", <TimeText key="at" at={job.createdAt} withAgo />],
-          ["Ended", <TimeText key="end" at={job.endedAt} withAgo none={isOpen(job) ? "not yet" : "–"} />],
-          ...(job.result ? [["File", <ResultFile key="file" job={job} refresh={refresh} />] as const] : []),
-          ...(job.undoOf ? [["Undoes", <JobLink key="of" groupId={groupId} jobId={job.undoOf} />] as const] : []),
-          ...(job.undoneBy ? [["Undone by", <JobLink key="by" groupId={groupId} jobId={job.undoneBy} />] as const] : []),
-          ["Job id", <IdText key="id" id={job.jobId} />],
+          [t("StartedBy"), <span key="by" title={job.createdBy}>{nameOf(job.createdBy)}</span>],
+          [t("Why"), job.reason || "–"],
+          [t("Requested"), <TimeText key="at" at={job.createdAt} withAgo />],
+          [t("Ended"), <TimeText key="end" at={job.endedAt} withAgo none={isOpen(job) ? t("notYet") : "–"} />],
+          ...(job.result ? [[t("File"), <ResultFile key="file" job={job} refresh={refresh} />] as const] : []),
+          ...(job.undoOf ? [[t("Undoes"), <JobLink key="of" groupId={groupId} jobId={job.undoOf} />] as const] : []),
+          ...(job.undoneBy ? [[t("UndoneBy"), <JobLink key="by" groupId={groupId} jobId={job.undoneBy} />] as const] : []),
+          [t("JobId"), <IdText key="id" id={job.jobId} />],
         ]}
       />
     </Card>
@@ -129,9 +130,9 @@ function Details({ job, refresh }: { job: Job; refresh: () => void }) {
 }
 
 const COLUMNS: readonly Column<Item>[] = [
-  { id: "outcome", head: "Outcome", width: "120px", card: "line", cell: (item) => <Pill tone={TONES[item.outcome] ?? "idle"}>{item.outcome}</Pill> },
-  { id: "device", head: "Device", width: "minmax(140px, 1fr)", card: "title", cell: (item) => <DeviceName deviceId={item.deviceId} /> },
-  { id: "code", head: "Reason", width: "minmax(140px, 2fr)", card: "line", cell: (item) => <span className="ink-2">{codeWords(item.code)}</span> },
+  { id: "outcome", head: t("Outcome"), width: "120px", card: "line", cell: (item) => <Pill tone={TONES[item.outcome] ?? "idle"}>{item.outcome}</Pill> },
+  { id: "device", head: t("Device"), width: "minmax(140px, 1fr)", card: "title", cell: (item) => <DeviceName deviceId={item.deviceId} /> },
+  { id: "code", head: t("Reason"), width: "minmax(140px, 2fr)", card: "line", cell: (item) => <span className="ink-2">{codeWords(item.code)}</span> },
 ];
 
 interface Item {
@@ -150,8 +151,8 @@ function Items({ job, outcome, onOutcome }: { job: Job; outcome: Outcome | undef
   return (
     <>
       <div className="filters">
-        <select className="input" aria-label="Outcome" value={outcome ?? ""} onChange={(event) => onOutcome((event.target.value || undefined) as Outcome | undefined)}>
-          <option value="">Any outcome</option>
+        <select className="input" aria-label={t("Outcome")} value={outcome ?? ""} onChange={(event) => onOutcome((event.target.value || undefined) as Outcome | undefined)}>
+          <option value="">{t("AnyOutcome")}</option>
           {OUTCOMES.map((each) => (
             <option key={each} value={each}>
               {each}
@@ -159,12 +160,12 @@ function Items({ job, outcome, onOutcome }: { job: Job; outcome: Outcome | undef
           ))}
         </select>
       </div>
-      <QueryView query={query} operation="GET /job/items" groupId={job.groupId} noun="job" skeletonRows={4}>
+      <QueryView query={query} operation="GET /job/items" groupId={job.groupId} noun={t("job")} skeletonRows={4}>
         {() =>
           items.length > 0 ? (
-            <Table label="Devices" rows={items} columns={COLUMNS} rowKey={(item) => item.deviceId} onEndReached={onEndReached} isLoadingMore={isFetchingNextPage} />
+            <Table label={t("Devices")} rows={items} columns={COLUMNS} rowKey={(item) => item.deviceId} onEndReached={onEndReached} isLoadingMore={isFetchingNextPage} />
           ) : (
-            <Empty text={outcome ? `No device is listed as ${outcome}.` : "No device is listed. Those with nothing to change are only counted; those that were changed are listed as long as the job can be undone."} />
+            <Empty text={outcome ? t("NoDeviceIsListedAsOutcome", { outcome }) : t("NoDeviceIsListedThoseWith")} />
           )
         }
       </QueryView>
@@ -187,19 +188,19 @@ export function JobPage() {
     <>
       {group.data?.name} /{" "}
       <Link to="/g/$groupId/jobs" params={{ groupId }}>
-        Jobs
+        {t("Jobs")}
       </Link>
     </>
   );
   return (
     <>
       <PageHeader
-        title={query.data ? jobTitle(query.data) : "Job"}
+        title={query.data ? jobTitle(query.data) : t("Job")}
         above={above}
         state={query.data && <Pill tone={STATE_TONES[query.data.state] ?? "idle"}>{query.data.state}</Pill>}
         actions={query.data && <Actions job={query.data} refresh={refresh} />}
       />
-      <QueryView query={query} operation="GET /job" groupId={groupId} noun="job">
+      <QueryView query={query} operation="GET /job" groupId={groupId} noun={t("job")}>
         {(job) => (
           <>
             <Details job={job} refresh={refresh} />

@@ -18,6 +18,7 @@ import { NewJob, kindsAllowed } from "./new-job";
 import { jobsQuery, usePeople } from "./queries";
 import { STATES, type JobsSearch, type State } from "./search";
 import { STATE_TONES, jobTitle, progressWords, type Job } from "./words";
+import { t } from "~/messages/jobs";
 import "./jobs.css";
 
 const route = getRouteApi("/frame/g/$groupId/jobs");
@@ -26,10 +27,10 @@ function useColumns(groupId: string, hasGroups: boolean): Column<Job>[] {
   const nameOf = usePeople(groupId);
   return useMemo(
     () => [
-      { id: "state", head: "State", width: "116px", card: "line", cell: (job) => <Pill tone={STATE_TONES[job.state] ?? "idle"}>{job.state}</Pill> },
+      { id: "state", head: t("State"), width: "116px", card: "line", cell: (job) => <Pill tone={STATE_TONES[job.state] ?? "idle"}>{job.state}</Pill> },
       {
         id: "what",
-        head: "What",
+        head: t("What"),
         width: "minmax(150px, 1.2fr)",
         card: "title",
         cell: (job) => (
@@ -38,11 +39,11 @@ function useColumns(groupId: string, hasGroups: boolean): Column<Job>[] {
           </Link>
         ),
       },
-      ...(hasGroups ? [{ id: "group", head: "Group", width: "minmax(80px, 0.7fr)", card: "line", cell: (job: Job) => <GroupName groupId={job.groupId} /> } as const] : []),
-      { id: "progress", head: "Progress", width: "minmax(250px, 2fr)", card: "line", cell: (job) => <span title={progressWords(job)}>{progressWords(job)}</span> },
-      { id: "who", head: "Who", width: "minmax(90px, 0.7fr)", cell: (job) => <span title={job.createdBy}>{nameOf(job.createdBy)}</span> },
-      { id: "why", head: "Why", width: "minmax(100px, 1.4fr)", cell: (job) => <span className="ink-2" title={job.reason ?? undefined}>{job.reason || "–"}</span> },
-      { id: "since", head: "Started", width: "152px", card: "line", cell: (job) => <TimeText at={job.createdAt} /> },
+      ...(hasGroups ? [{ id: "group", head: t("Group"), width: "minmax(80px, 0.7fr)", card: "line", cell: (job: Job) => <GroupName groupId={job.groupId} /> } as const] : []),
+      { id: "progress", head: t("Progress"), width: "minmax(250px, 2fr)", card: "line", cell: (job) => <span title={progressWords(job)}>{progressWords(job)}</span> },
+      { id: "who", head: t("Who"), width: "minmax(90px, 0.7fr)", cell: (job) => <span title={job.createdBy}>{nameOf(job.createdBy)}</span> },
+      { id: "why", head: t("Why"), width: "minmax(100px, 1.4fr)", cell: (job) => <span className="ink-2" title={job.reason ?? undefined}>{job.reason || "–"}</span> },
+      { id: "since", head: t("Started"), width: "152px", card: "line", cell: (job) => <TimeText at={job.createdAt} /> },
     ],
     // Names come once.
     [nameOf, hasGroups],
@@ -69,15 +70,15 @@ function Jobs() {
   const [firstKind] = kinds;
   const start = firstKind && (
     <Button look="primary" onClick={() => set({ new: firstKind })}>
-      New job
+      {t("NewJob")}
     </Button>
   );
   return (
     <>
-      <PageHeader title="Jobs" above={group.data?.name} actions={start} />
+      <PageHeader title={t("Jobs")} above={group.data?.name} actions={start} />
       <div className="filters">
-        <select className="input" aria-label="State" value={search.state ?? ""} onChange={(event) => set({ state: (event.target.value || undefined) as State | undefined })}>
-          <option value="">Any state</option>
+        <select className="input" aria-label={t("State")} value={search.state ?? ""} onChange={(event) => set({ state: (event.target.value || undefined) as State | undefined })}>
+          <option value="">{t("AnyState")}</option>
           {STATES.map((state) => (
             <option key={state} value={state}>
               {state}
@@ -85,12 +86,12 @@ function Jobs() {
           ))}
         </select>
       </div>
-      <QueryView query={query} operation="GET /jobs" groupId={groupId} noun="group">
+      <QueryView query={query} operation="GET /jobs" groupId={groupId} noun={t("group")}>
         {() => {
           if (jobs.length > 0)
             return (
               <Table
-                label="Jobs"
+                label={t("Jobs")}
                 rows={jobs}
                 columns={columns}
                 rowKey={(job) => job.jobId}
@@ -99,10 +100,10 @@ function Jobs() {
                 isLoadingMore={isFetchingNextPage}
               />
             );
-          if (search.state) return <NoMatch chips={[{ label: `state ${search.state}`, onRemove: () => set({ state: undefined }) }]} onClear={() => set({ state: undefined })} />;
+          if (search.state) return <NoMatch chips={[{ label: t("stateState", { state: search.state }), onRemove: () => set({ state: undefined }) }]} onClear={() => set({ state: undefined })} />;
           return (
             <Empty
-              text="No job in the last 30 days. A job changes all devices that a filter matches, and can be undone for 24 hours."
+              text={t("NoJobInLast30Days")}
               action={start}
               curl={`curl -H "Authorization: Bearer $TOKEN" \\
   "${SERVICE_URL}/jobs?groupId=${groupId}"`}
@@ -118,7 +119,7 @@ function Jobs() {
 export function JobsPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /jobs" title="Jobs" what="jobs">
+    <Guarded groupId={groupId} operation="GET /jobs" title={t("Jobs")} what="jobs">
       <Jobs />
     </Guarded>
   );

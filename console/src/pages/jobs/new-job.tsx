@@ -23,12 +23,14 @@ import { ErrorState, Loading } from "~/ui/state";
 import { nameOr } from "~/ui/name";
 import { KINDS, type JobsSearch, type Kind } from "./search";
 import { KIND_WORDS } from "./words";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/jobs";
 
 const CONTENTS: Readonly<Record<string, readonly [string, Operation]>> = {
-  devices: ["Devices", "GET /devices/export"],
-  records: ["Records", "GET /records/export"],
-  messages: ["Deliveries", "GET /connector/messages/export"],
-  audit: ["Audit log", "GET /group/audit/export"],
+  devices: [t("Devices"), "GET /devices/export"],
+  records: [t("Records"), "GET /records/export"],
+  messages: [t("Deliveries"), "GET /connector/messages/export"],
+  audit: [t("AuditLog"), "GET /group/audit/export"],
 };
 
 const NEEDS: Readonly<Record<Exclude<Kind, "export">, Operation>> = {
@@ -94,13 +96,13 @@ function tagsOf(draft: Draft): Schemas["JobParameters"] {
 
 // What is sent as parameters, or what is still missing.
 function parametersOf(kind: Kind, draft: Draft, period: Period): Schemas["JobParameters"] | string {
-  if (kind === "tag") return draft.added.trim() || draft.removed.trim() ? tagsOf(draft) : "No tag is named yet";
-  if (kind === "type") return draft.type ? { type: draft.type } : "No type is chosen yet";
-  if (kind === "transfer") return draft.toGroupId ? { toGroupId: draft.toGroupId } : "No group is chosen yet";
-  if (kind === "configuration") return draft.configuration ? { configuration: draft.configuration } : "No configuration is written yet";
+  if (kind === "tag") return draft.added.trim() || draft.removed.trim() ? tagsOf(draft) : t("NoTagIsNamedYet");
+  if (kind === "type") return draft.type ? { type: draft.type } : t("NoTypeIsChosenYet");
+  if (kind === "transfer") return draft.toGroupId ? { toGroupId: draft.toGroupId } : t("NoGroupIsChosenYet");
+  if (kind === "configuration") return draft.configuration ? { configuration: draft.configuration } : t("NoConfigurationIsWrittenYet");
   if (kind === "redecode") return draft.isRangeOnly ? period : {};
-  if (kind === "resend") return draft.connectorId ? { connectorId: draft.connectorId } : "No connector is chosen yet";
-  if (kind === "replay") return draft.connectorId ? { connectorId: draft.connectorId, ...period } : "No connector is chosen yet";
+  if (kind === "resend") return draft.connectorId ? { connectorId: draft.connectorId } : t("NoConnectorIsChosenYet");
+  if (kind === "replay") return draft.connectorId ? { connectorId: draft.connectorId, ...period } : t("NoConnectorIsChosenYet");
   if (kind === "export") return { content: draft.content as "devices", format: draft.format, ...(draft.content === "devices" ? {} : period) };
   return {};
 }
@@ -108,7 +110,7 @@ function parametersOf(kind: Kind, draft: Draft, period: Period): Schemas["JobPar
 function ConnectorChoice({ groupId, draft, change }: { groupId: string; draft: Draft; change: (part: Partial<Draft>) => void }) {
   const connectors = useQuery(connectorsQuery(groupId));
   const options = (connectors.data ?? []).map((each) => [each.id, nameOr(each.name, each.id)] as const);
-  return <Select label="Connector" options={[["", "Choose a connector"], ...options]} value={draft.connectorId} onChange={(event) => change({ connectorId: event.target.value })} />;
+  return <Select label={t("Connector")} options={[["", t("ChooseConnector")], ...options]} value={draft.connectorId} onChange={(event) => change({ connectorId: event.target.value })} />;
 }
 
 function TypeChoice({ draft, change }: { draft: Draft; change: (part: Partial<Draft>) => void }) {
@@ -116,9 +118,9 @@ function TypeChoice({ draft, change }: { draft: Draft; change: (part: Partial<Dr
   const options = (types.data ?? []).flatMap((each) => (each.name ? [[each.name, each.displayName ?? each.name] as const] : []));
   return (
     <Select
-      label="New type"
-      hint="The configuration of each is reset to the default of that type."
-      options={[["", "Choose a type"], ...options]}
+      label={t("NewType")}
+      hint={t("configurationOfEachIsResetTo")}
+      options={[["", t("ChooseType")], ...options]}
       value={draft.type}
       onChange={(event) => change({ type: event.target.value })}
     />
@@ -132,7 +134,7 @@ function GroupChoice({ draft, change }: { draft: Draft; change: (part: Partial<D
       <GroupTree onChoose={(toGroupId) => change({ toGroupId })} />
       {draft.toGroupId && (
         <p aria-live="polite">
-          To <strong>{group.data?.name ?? draft.toGroupId}</strong>
+          {t.rich("ToStrong", { strong: <strong>{group.data?.name ?? draft.toGroupId}</strong> })}
         </p>
       )}
     </>
@@ -146,44 +148,44 @@ function Parameters({ kind, groupId, draft, change, error }: { kind: Kind; group
   if (kind === "tag")
     return (
       <>
-        <TextField label="Add tags" hint="Separated by commas." value={draft.added} error={error("addTags")} onChange={(event) => change({ added: event.target.value })} />
-        <TextField label="Remove tags" value={draft.removed} error={error("removeTags")} onChange={(event) => change({ removed: event.target.value })} />
+        <TextField label={t("AddTags")} hint={t("SeparatedByCommas")} value={draft.added} error={error("addTags")} onChange={(event) => change({ added: event.target.value })} />
+        <TextField label={t("RemoveTags")} value={draft.removed} error={error("removeTags")} onChange={(event) => change({ removed: event.target.value })} />
       </>
     );
   if (kind === "type") return <TypeChoice draft={draft} change={change} />;
   if (kind === "transfer") return <GroupChoice draft={draft} change={change} />;
   if (kind === "configuration")
-    return <TextArea isCode label="Configuration" rows={4} value={draft.configuration} error={error("configuration")} onChange={(event) => change({ configuration: event.target.value })} />;
+    return <TextArea isCode label={t("Configuration")} rows={4} value={draft.configuration} error={error("configuration")} onChange={(event) => change({ configuration: event.target.value })} />;
   if (kind === "redecode")
-    return <Checkbox label={`Only records of the range of the page (${rangeLabel(range, zone)})`} checked={draft.isRangeOnly} onChange={(event) => change({ isRangeOnly: event.target.checked })} />;
+    return <Checkbox label={t("OnlyRecordsOfRangeOfPage", { range: rangeLabel(range, zone) })} checked={draft.isRangeOnly} onChange={(event) => change({ isRangeOnly: event.target.checked })} />;
   if (kind === "resend") return <ConnectorChoice groupId={groupId} draft={draft} change={change} />;
   if (kind === "replay")
     return (
       <>
         <ConnectorChoice groupId={groupId} draft={draft} change={change} />
-        <p className="ink-2">Records of the range of the page: {rangeLabel(range, zone)}.</p>
+        <p className="ink-2">{t("RecordsOfRangeOfPageRange", { range: rangeLabel(range, zone) })}</p>
       </>
     );
   if (kind === "export")
     return (
       <>
-        <Select label="Content" options={contentsAllowed(rights)} value={draft.content} onChange={(event) => change({ content: event.target.value })} />
-        <Select label="Format" options={[["csv", "CSV"], ["ndjson", "NDJSON"]]} value={draft.format} onChange={(event) => change({ format: event.target.value as Draft["format"] })} />
-        {draft.content !== "devices" && <p className="ink-2">Of the range of the page: {rangeLabel(range, zone)}.</p>}
+        <Select label={t("Content")} options={contentsAllowed(rights)} value={draft.content} onChange={(event) => change({ content: event.target.value })} />
+        <Select label={t("Format")} options={[["csv", "CSV"], ["ndjson", "NDJSON"]]} value={draft.format} onChange={(event) => change({ format: event.target.value as Draft["format"] })} />
+        {draft.content !== "devices" && <p className="ink-2">{t("OfRangeOfPageRange", { range: rangeLabel(range, zone) })}</p>}
       </>
     );
   return null;
 }
 
 function Count({ counted, kind }: { counted: Schemas["JobReturn"]; kind: Kind }) {
-  const number = (value: number) => value.toLocaleString("en");
+  const number = (value: number) => value.toLocaleString(LOCALE);
   const sample = counted.sample?.slice(0, 5) ?? [];
   return (
     <div className="job-count" role="status">
       <strong>
         {number(counted.total)}
-        {counted.totalIsMore ? " or more" : ""} {kind === "export" ? "rows" : counted.total === 1 ? "device" : "devices"}
-        {typeof counted.messages === "number" && `, ${number(counted.messages)}${counted.messagesIsMore ? " or more" : ""} deliveries`}
+        {counted.totalIsMore ? ` ${t("orMore")}` : ""} {kind === "export" ? "rows" : t("devices", { count: counted.total })}
+        {typeof counted.messages === "number" && t("messagesValueDeliveries", { messages: number(counted.messages), value: counted.messagesIsMore ? ` ${t("orMore")}` : "" })}
       </strong>
       {sample.length > 0 && (
         <ul>
@@ -192,7 +194,7 @@ function Count({ counted, kind }: { counted: Schemas["JobReturn"]; kind: Kind })
               {each.name} <span className="ink-2">{each.type}</span>
             </li>
           ))}
-          {counted.total > sample.length && <li className="ink-2">and {number(counted.total - sample.length)} more</li>}
+          {counted.total > sample.length && <li className="ink-2">{t("andNumberMore", { number: number(counted.total - sample.length) })}</li>}
         </ul>
       )}
     </div>
@@ -233,8 +235,8 @@ export function NewJob({ groupId, search, set, kinds }: { groupId: string; searc
   });
   const problem = [start.error, count.error].find((each): each is ApiProblem => each instanceof ApiProblem) ?? null;
   const name = group.data?.name ?? groupId;
-  const needsName = kind === "delete" && draft.typed !== name ? "The name of the group is not typed yet" : undefined;
-  const reason = missing ?? (!count.data ? "Not counted yet" : count.data.total === 0 ? "Nothing matches" : (needsName ?? (start.isPending ? "Being started" : undefined)));
+  const needsName = kind === "delete" && draft.typed !== name ? t("nameOfGroupIsNotTyped") : undefined;
+  const reason = missing ?? (!count.data ? t("NotCountedYet") : count.data.total === 0 ? t("NothingMatches") : (needsName ?? (start.isPending ? t("BeingStarted") : undefined)));
   const close = () => set({ new: undefined, q: undefined, type: undefined, network: undefined, tag: undefined, seen: undefined, battery: undefined });
   const [isTyped, setTyped] = useState(false);
   const change = (part: Partial<Draft>) => {
@@ -243,29 +245,29 @@ export function NewJob({ groupId, search, set, kinds }: { groupId: string; searc
   };
   return (
     <Dialog
-      title="New job"
+      title={t("NewJob")}
       width="wide"
       onClose={close}
       actions={
         <>
-          <Button onClick={close}>Cancel</Button>
+          <Button onClick={close}>{t("Cancel")}</Button>
           <Button look={kind === "delete" ? "danger" : "primary"} disabledReason={reason} onClick={() => start.mutate()}>
-            Start job
+            {t("StartJob")}
           </Button>
         </>
       }
     >
       <Unsaved isUnsaved={isTyped && !start.isPending} />
       <div className="form">
-        <Select label="What" options={kinds.map((each) => [each, KIND_WORDS[each] ?? each] as const)} value={kind} onChange={(event) => set({ new: event.target.value as Kind }, true)} />
+        <Select label={t("What")} options={kinds.map((each) => [each, KIND_WORDS[each] ?? each] as const)} value={kind} onChange={(event) => set({ new: event.target.value as Kind }, true)} />
         {hasFilter && <DeviceFilters search={search} set={(part) => set(part, true)} rows={[]} />}
         <Parameters kind={kind} groupId={groupId} draft={draft} change={change} error={(field) => fieldError(problem, `parameters.${field}`)} />
-        <TextField label="Reason" hint="For whoever reads the list of jobs and the audit log." maxLength={256} value={draft.reason} onChange={(event) => change({ reason: event.target.value })} />
+        <TextField label={t("Reason")} hint={t("ForWhoeverReadsListOfJobs")} maxLength={256} value={draft.reason} onChange={(event) => change({ reason: event.target.value })} />
         {missing === undefined && count.isPending && <Loading rows={2} />}
         {count.data && <Count counted={count.data} kind={kind} />}
         {count.isError && <ErrorState error={count.error} onRetry={() => void count.refetch()} operation={needsOf(kind, draft.content)} groupId={groupId} />}
         {kind === "delete" && count.data && count.data.total > 0 && (
-          <TextField label={`Type “${name}” to delete them`} hint="They can be restored for 24 hours, by the undo of the job." autoComplete="off" value={draft.typed} onChange={(event) => change({ typed: event.target.value })} />
+          <TextField label={t("TypeNameToDeleteThem", { name })} hint={t("TheyCanBeRestoredFor24")} autoComplete="off" value={draft.typed} onChange={(event) => change({ typed: event.target.value })} />
         )}
         {start.isError && <ErrorState error={start.error} />}
       </div>

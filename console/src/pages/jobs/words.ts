@@ -1,20 +1,22 @@
 // A job in words: what it does, with which devices, and how far it is.
 import type { Schemas } from "~/api/client";
 import type { Tone } from "~/ui/pill";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/jobs";
 
 export type Job = Schemas["Job"];
 
 export const KIND_WORDS: Readonly<Record<string, string>> = {
-  tag: "Tag devices",
+  tag: t("TagDevices"),
   type: "Change the type",
-  transfer: "Move devices",
-  configuration: "Set the configuration",
-  delete: "Delete devices",
-  redecode: "Redecode records",
-  resend: "Resend dead letters",
-  replay: "Replay records",
-  export: "Export",
-  undo: "Undo a job",
+  transfer: t("MoveDevices"),
+  configuration: t("SetConfiguration"),
+  delete: t("DeleteDevices"),
+  redecode: t("RedecodeRecords"),
+  resend: t("ResendDeadLetters"),
+  replay: t("ReplayRecords"),
+  export: t("Export"),
+  undo: t("UndoJob"),
 };
 
 export const STATE_TONES: Readonly<Record<string, Tone>> = { succeeded: "good", failed: "bad", running: "warn" };
@@ -30,44 +32,44 @@ export function jobTitle(job: Pick<Job, "kind">): string {
 const SEEN: Readonly<Record<string, string>> = {
   hour: "seen in the last hour",
   day: "seen in the last day",
-  week: "seen in the last week",
-  longer: "seen longer ago than a week",
-  never: "never seen",
-  silent: "that are silent",
+  week: t("seenInLastWeek"),
+  longer: t("seenLongerAgoThanWeek"),
+  never: t("neverSeen"),
+  silent: t("thatAreSilent"),
 };
 
 type Filter = Schemas["JobFilterReply"];
 
 export function filterWords(filter: Filter | null | undefined): string {
-  if (!filter) return "The devices that were named";
+  if (!filter) return t("devicesThatWereNamed");
   const parts = [
-    filter.type && `of type ${filter.type}`,
-    filter.network && `on ${filter.network}`,
-    filter.tag && `tagged ${filter.tag}`,
-    filter.q && `that match “${filter.q}”`,
+    filter.type && t("ofTypeType", { type: filter.type }),
+    filter.network && t("onNetwork", { network: filter.network }),
+    filter.tag && t("taggedTag", { tag: filter.tag }),
+    filter.q && t("thatMatchQ", { q: filter.q }),
     filter.seen && (SEEN[filter.seen] ?? filter.seen),
-    typeof filter.batteryBelow === "number" && `with a battery below ${filter.batteryBelow} %`,
+    typeof filter.batteryBelow === "number" && t("withBatteryBelowBatteryBelow", { batteryBelow: filter.batteryBelow }),
   ].filter(Boolean);
-  return `All devices${parts.length ? ` ${parts.join(", ")}` : ""}${filter.subgroups ? ", with the groups below" : ""}`;
+  return t("AllDevicesValueValue2", { value: parts.length ? ` ${parts.join(", ")}` : "", value2: filter.subgroups ? t("withGroupsBelow") : "" });
 }
 
 const PARAMETER_LABELS: Readonly<Record<string, string>> = {
-  toGroupId: "To group",
-  addTags: "Add tags",
-  removeTags: "Remove tags",
+  toGroupId: t("ToGroup"),
+  addTags: t("AddTags"),
+  removeTags: t("RemoveTags"),
   type: "New type",
-  configuration: "Configuration",
-  connectorId: "Connector",
-  beginDate: "From",
-  endDate: "To",
-  content: "Content",
+  configuration: t("Configuration"),
+  connectorId: t("Connector"),
+  beginDate: t("From"),
+  endDate: t("To"),
+  content: t("Content"),
   format: "Format",
-  recordKind: "Kind of records",
-  deviceId: "Device",
-  objectId: "Thing",
-  actorId: "By",
-  action: "Action",
-  subgroups: "With groups below",
+  recordKind: t("KindOfRecords"),
+  deviceId: t("Device"),
+  objectId: t("Thing"),
+  actorId: t("By"),
+  action: t("Action"),
+  subgroups: t("WithGroupsBelow"),
 };
 
 export function parameterRows(parameters: Schemas["JobParametersReply"] | null | undefined): [string, string, string][] {
@@ -77,39 +79,39 @@ export function parameterRows(parameters: Schemas["JobParametersReply"] | null |
 }
 
 export function progressWords(job: Pick<Job, "done" | "total" | "changed" | "skipped" | "failed">): string {
-  const number = (value: number) => value.toLocaleString("en");
+  const number = (value: number) => value.toLocaleString(LOCALE);
   const parts = [
-    `${number(job.done)} of ${typeof job.total === "number" ? number(job.total) : "?"}`,
-    job.changed > 0 && `${number(job.changed)} changed`,
-    job.skipped > 0 && `${number(job.skipped)} skipped`,
-    job.failed > 0 && `${number(job.failed)} failed`,
+    t("doneOfValue", { done: number(job.done), value: typeof job.total === "number" ? number(job.total) : "?" }),
+    job.changed > 0 && t("changedChanged", { changed: number(job.changed) }),
+    job.skipped > 0 && t("skippedSkipped", { skipped: number(job.skipped) }),
+    job.failed > 0 && t("failedFailed", { failed: number(job.failed) }),
   ];
   return parts.filter(Boolean).join(" · ");
 }
 
 const NO_UNDO: Readonly<Record<string, string>> = {
-  messages_sent: "what was sent cannot be recalled",
-  values_replaced: "the old values are not kept; redecode again with the old decoder",
-  nothing_changed: "an export changes nothing",
-  is_undo: "an undo is not undone; start the job again",
+  messages_sent: t("whatWasSentCannotBeRecalled"),
+  values_replaced: t("oldValuesAreNotKeptRedecode"),
+  nothing_changed: t("exportChangesNothing"),
+  is_undo: t("undoIsNotUndoneStartJob"),
 };
 
 // Why a job cannot be undone now; null if it can.
 export function noUndoReason(job: Pick<Job, "state" | "noUndo" | "undoneBy" | "undoUntil" | "changed" | "endedAt">, now: number): string | null {
   if (job.noUndo) return NO_UNDO[job.noUndo] ?? job.noUndo;
-  if (isOpen(job)) return "it has not ended yet";
-  if (job.undoneBy) return "it is undone";
-  if (!job.undoUntil || Date.parse(job.undoUntil) <= now) return "its 24 hours are over";
-  return job.changed === 0 ? "it changed nothing" : null;
+  if (isOpen(job)) return t("itHasNotEndedYet");
+  if (job.undoneBy) return t("itIsUndone");
+  if (!job.undoUntil || Date.parse(job.undoUntil) <= now) return t("its24HoursAreOver");
+  return job.changed === 0 ? t("itChangedNothing") : null;
 }
 
 const ERRORS: Readonly<Record<string, string>> = {
-  not_allowed: "Whoever started it has lost a permission it needs.",
-  actor_gone: "The app client that started it was deleted or has expired.",
-  type_gone: "The device type was deleted.",
-  connector_gone: "The connector was deleted.",
-  result_too_large: "There is no room for its file. Delete older files, or export less.",
-  internal: "The service failed; its operator finds why in the log.",
+  not_allowed: t("WhoeverStartedItHasLostPermission"),
+  actor_gone: t("appClientThatStartedItWas"),
+  type_gone: t("deviceTypeWasDeleted"),
+  connector_gone: t("connectorWasDeleted"),
+  result_too_large: t("ThereIsNoRoomForIts"),
+  internal: t("serviceFailedItsOperatorFindsWhy"),
 };
 
 export function errorWords(code: string): string {
@@ -117,14 +119,14 @@ export function errorWords(code: string): string {
 }
 
 const CODES: Readonly<Record<string, string>> = {
-  gone: "was deleted or moved meanwhile",
-  too_many_tags: "would have too many tags",
-  changed_meanwhile: "was changed since",
-  original_id_taken: "another device has its original id now",
-  type_gone: "its type does not exist any more",
-  not_allowed: "is in a group where whoever started the job lacks a permission",
-  not_kept: "its old values were not kept",
-  rejected: "the decoder rejected some of its payloads",
+  gone: t("wasDeletedOrMovedMeanwhile"),
+  too_many_tags: t("wouldHaveTooManyTags"),
+  changed_meanwhile: t("wasChangedSince"),
+  original_id_taken: t("anotherDeviceHasItsOriginalId"),
+  type_gone: t("itsTypeDoesNotExistAny"),
+  not_allowed: t("isInGroupWhereWhoeverStarted"),
+  not_kept: t("itsOldValuesWereNotKept"),
+  rejected: t("decoderRejectedSomeOfItsPayloads"),
 };
 
 export function codeWords(code: string | null | undefined): string {

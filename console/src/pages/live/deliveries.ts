@@ -1,6 +1,7 @@
 // Where the last records went: how many connectors delivered each, wait for it, or failed.
 import { queryOptions } from "@tanstack/react-query";
 import { api, read, type Schemas } from "~/api/client";
+import { t } from "~/messages/live";
 
 export interface Went {
   readonly delivered: number;
@@ -30,7 +31,7 @@ export function wentByRecord(messages: readonly Schemas["ConnectorEvent"][]): Re
 }
 
 export function wentWords({ delivered, waiting, failed }: Went): string {
-  const parts = [delivered && `${delivered} delivered`, waiting && `${waiting} waiting`, failed && `${failed} failed`];
+  const parts = [delivered && t("deliveredDelivered", { delivered }), waiting && t("waitingWaiting", { waiting }), failed && t("failedFailed", { failed })];
   return parts.filter(Boolean).join(", ");
 }
 

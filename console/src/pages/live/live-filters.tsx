@@ -6,6 +6,7 @@ import { KIND_LABELS } from "~/ui/pill";
 import { useSettled } from "~/ui/settled";
 import type { ChangeSearch } from "./live-page";
 import type { LiveSearch } from "./search";
+import { t } from "~/messages/live";
 
 const TYPING_MS = 400;
 
@@ -33,7 +34,7 @@ function KindChoice({ search, change }: FilterProps) {
   };
   return (
     <fieldset className="live-kinds">
-      <legend className="visually-hidden">Kinds</legend>
+      <legend className="visually-hidden">{t("Kinds")}</legend>
       {KINDS.map((kind) => (
         <label key={kind} className="live-kind">
           <input type="checkbox" checked={chosen.includes(kind)} onChange={() => toggle(kind)} />
@@ -93,14 +94,14 @@ function FilterField({ groupId, search, change }: FilterProps) {
   return (
     <div className={`field live-filter ${problem ? "field-wrong" : ""}`}>
       <label htmlFor={id} className="visually-hidden">
-        Filter
+        {t("Filter")}
       </label>
       <input
         id={id}
         className="input input-code"
         spellCheck={false}
         autoComplete="off"
-        placeholder="Filter: message.values.celsius > 8"
+        placeholder={t("FilterMessageValuesCelsius8")}
         value={draft}
         aria-invalid={problem ? true : undefined}
         aria-describedby={`${id}-state`}
@@ -110,7 +111,7 @@ function FilterField({ groupId, search, change }: FilterProps) {
       <p id={`${id}-state`} className="field-error" role="status">
         {problem && (
           <>
-            {problem.replace(/\.$/, "")}. {applied ? "The previous filter stays in use." : "Nothing is filtered until it is valid."}
+            {problem.replace(/\.$/, "")}. {applied ? t("previousFilterStaysInUse") : t("NothingIsFilteredUntilItIs")}
           </>
         )}
       </p>

@@ -26,6 +26,8 @@ import { LiveFilters } from "./live-filters";
 import { RecordDrawer } from "./record-drawer";
 import type { LiveSearch } from "./search";
 import { summaryOf } from "./summary";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/live";
 import "./live.css";
 
 const route = getRouteApi("/frame/g/$groupId/live");
@@ -46,10 +48,10 @@ function Live() {
     [navigate],
   );
   const above = group.data?.name ?? undefined;
-  if (group.isError && !rights.isOperator) return <ErrorState error={group.error} noun="group" onRetry={() => void group.refetch()} />;
+  if (group.isError && !rights.isOperator) return <ErrorState error={group.error} noun={t("group")} onRetry={() => void group.refetch()} />;
   return (
     <>
-      {rights.isKnown ? <Records groupId={groupId} above={above} search={search} change={change} /> : <PageHeader title="Live" above={above} />}
+      {rights.isKnown ? <Records groupId={groupId} above={above} search={search} change={change} /> : <PageHeader title={t("Live")} above={above} />}
     </>
   );
 }
@@ -70,14 +72,14 @@ function Records({ groupId, above, search, change }: PartProps & { above: string
   return (
     <>
       <PageHeader
-        title="Live"
+        title={t("Live")}
         above={above}
         actions={
           isHistory ? (
-            <Button onClick={() => change({ until: undefined })}>Show what arrives now</Button>
+            <Button onClick={() => change({ until: undefined })}>{t("ShowWhatArrivesNow")}</Button>
           ) : (
             <Button onClick={() => setPaused(!isPaused)} aria-pressed={isPaused} title="p">
-              {isPaused ? "Go on" : "Pause"}
+              {isPaused ? t("GoOn") : t("Pause")}
             </Button>
           )
         }
@@ -98,7 +100,7 @@ function OpenedRecord({ source, recordId, onClose }: { source: LiveSource; recor
 function HistoryNote({ until }: { until: string }) {
   return (
     <p className="ink-2">
-      What arrived before <TimeText at={until} />, newest first.
+      {t.rich("WhatArrivedBeforeTimeNewestFirst", { time: <TimeText at={until} /> })}
     </p>
   );
 }
@@ -112,14 +114,14 @@ function RateChart({ source }: { source: LiveSource }) {
     [rates],
   );
   return (
-    <section className="card live-rates" aria-label="Records a second">
-      <Series label="Records a second in the last two minutes" look="bars" times={rates.times} bucketMs={1_000} series={series} height={RATE_HEIGHT} />
+    <section className="card live-rates" aria-label={t("RecordsSecond")}>
+      <Series label={t("RecordsSecondInLastTwoMinutes")} look="bars" times={rates.times} bucketMs={1_000} series={series} height={RATE_HEIGHT} />
     </section>
   );
 }
 
 function rateText(perSecond: number): string {
-  return `${perSecond.toLocaleString("en", { maximumFractionDigits: perSecond < 10 ? 1 : 0 })}/s`;
+  return `${perSecond.toLocaleString(LOCALE, { maximumFractionDigits: perSecond < 10 ? 1 : 0 })}/s`;
 }
 
 function Lists({ source, search, change, groupId }: PartProps & { source: LiveSource }) {
@@ -170,17 +172,17 @@ function LiveStatus({ source, isByDevice, change, toTop }: StatusProps) {
   const isTooFast = perSecond > READABLE_PER_S && !isByDevice && !isPaused;
   return (
     <div className="live-status">
-      <div role="group" aria-label="View" className="live-views">
+      <div role="group" aria-label={t("View")} className="live-views">
         <Button look={isByDevice ? "quiet" : "normal"} aria-pressed={!isByDevice} onClick={() => change({ view: undefined })}>
-          All
+          {t("All")}
         </Button>
         <Button look={isByDevice ? "normal" : "quiet"} aria-pressed={isByDevice} onClick={() => change({ view: "devices" })}>
-          By device
+          {t("ByDevice")}
         </Button>
       </div>
       <span className="number">{rateText(perSecond)}</span>
-      <span className="ink-2">{isTooFast ? "too fast to read; by device shows the last of each" : <LostText source={source} />}</span>
-      {knownSeconds < RATE_SECONDS && <span className="ink-3">counted for {knownSeconds} s</span>}
+      <span className="ink-2">{isTooFast ? t("tooFastToReadByDevice") : <LostText source={source} />}</span>
+      {knownSeconds < RATE_SECONDS && <span className="ink-3">{t("countedForKnownSecondsS", { knownSeconds })}</span>}
       {!isByDevice && <NewButton source={source} onPress={toTop} />}
     </div>
   );
@@ -191,17 +193,16 @@ function NewButton({ source, onPress }: { source: LiveSource; onPress: () => voi
   if (waiting === 0) return null;
   return (
     <Button className="live-new" onClick={onPress}>
-      {waiting.toLocaleString("en")}
-      {hasOverflowed ? "+" : ""} new ↑
+      {t("waitingValueNew", { waiting, value: hasOverflowed ? "+" : "" })}
     </Button>
   );
 }
 
 function LostText({ source }: { source: LiveSource }) {
   const lost = useFromFeed(source, (view) => view.lost);
-  if (lost === 0) return <>none left out</>;
-  const count = lost === null ? "Some" : lost.toLocaleString("en");
-  return <>{count} left out by the stream; the list below has them</>;
+  if (lost === 0) return <>{t("noneLeftOut")}</>;
+  const count = lost === null ? t("Some") : lost.toLocaleString(LOCALE);
+  return <>{t("countLeftOutByStreamList", { count })}</>;
 }
 
 // Rows are rendered many times a second: they subscribe to nothing, and get what they need once.
@@ -276,20 +277,20 @@ const values = (arrival: Arrival) => <span className="live-values">{summaryOf(ar
 
 function recordColumns(context: RowContext): Column<Arrival>[] {
   return [
-    { id: "time", head: "Arrived", width: "148px", cell: (row) => arrivalTime(row.arrivedAt, context), card: "line" },
-    { id: "kind", head: "Kind", width: "88px", cell: (row) => <KindLabel kind={row.kind} />, card: "line" },
-    { id: "device", head: "Device", width: "minmax(120px, 1fr)", cell: (row) => deviceLink(row, context), card: "title" },
-    { id: "values", head: "Values", width: "minmax(160px, 3fr)", cell: values, card: "line" },
-    ...(context.went ? [{ id: "went", head: "Connectors", width: "104px", cell: (row: Arrival) => went(row, context) }] : []),
-    { id: "source", head: "Source", width: "96px", cell: (row) => <span className="ink-2">{row.source}</span> },
+    { id: "time", head: t("Arrived"), width: "148px", cell: (row) => arrivalTime(row.arrivedAt, context), card: "line" },
+    { id: "kind", head: t("Kind"), width: "88px", cell: (row) => <KindLabel kind={row.kind} />, card: "line" },
+    { id: "device", head: t("Device"), width: "minmax(120px, 1fr)", cell: (row) => deviceLink(row, context), card: "title" },
+    { id: "values", head: t("Values"), width: "minmax(160px, 3fr)", cell: values, card: "line" },
+    ...(context.went ? [{ id: "went", head: t("Connectors"), width: "104px", cell: (row: Arrival) => went(row, context) }] : []),
+    { id: "source", head: t("Source"), width: "96px", cell: (row) => <span className="ink-2">{row.source}</span> },
   ];
 }
 
 function chipsOf(search: LiveSearch, change: ChangeSearch): Chip[] {
   const chips: Chip[] = [];
-  if (search.kind) chips.push({ label: `kinds: ${search.kind.map((each) => KIND_LABELS[each as keyof typeof KIND_LABELS]).join(", ")}`, onRemove: () => change({ kind: undefined }) });
-  if (search.device) chips.push({ label: `device: ${search.device}`, onRemove: () => change({ device: undefined }) });
-  if (search.filter) chips.push({ label: `filter: ${search.filter}`, onRemove: () => change({ filter: undefined }) });
+  if (search.kind) chips.push({ label: t("kindsValue", { value: search.kind.map((each) => KIND_LABELS[each as keyof typeof KIND_LABELS]).join(", ") }), onRemove: () => change({ kind: undefined }) });
+  if (search.device) chips.push({ label: t("deviceDevice", { device: search.device }), onRemove: () => change({ device: undefined }) });
+  if (search.filter) chips.push({ label: t("filterFilter", { filter: search.filter }), onRemove: () => change({ filter: undefined }) });
   return chips;
 }
 
@@ -312,7 +313,7 @@ function RecordList({ source, search, change, groupId, isHeld, onTopChange }: Re
     if (chips.length > 0) return <NoMatch chips={chips} onClear={() => change({ kind: undefined, device: undefined, filter: undefined })} />;
     return (
       <Empty
-        text="Nothing has arrived yet. What devices send is listed here within a second."
+        text={t("NothingHasArrivedYetWhatDevices")}
         curl={recordCommand(SERVICE_URL)}
       />
     );
@@ -320,7 +321,7 @@ function RecordList({ source, search, change, groupId, isHeld, onTopChange }: Re
   return (
     <>
       <Table
-        label="Records"
+        label={t("Records")}
         rows={rows}
         columns={columns}
         rowKey={(row) => row.id}
@@ -338,11 +339,11 @@ function RecordList({ source, search, change, groupId, isHeld, onTopChange }: Re
 
 function deviceColumns(context: RowContext): Column<DeviceSummary>[] {
   return [
-    { id: "device", head: "Device", width: "minmax(120px, 1fr)", cell: (row) => deviceLink(row.last, context), card: "title" },
-    { id: "count", head: "Records", width: "80px", align: "end", cell: (row) => row.count.toLocaleString("en"), card: "line" },
-    { id: "kind", head: "Kind", width: "88px", cell: (row) => <KindLabel kind={row.last.kind} />, card: "line" },
-    { id: "values", head: "Last values", width: "minmax(160px, 3fr)", cell: (row) => values(row.last), card: "line" },
-    { id: "time", head: "Arrived", width: "148px", cell: (row) => arrivalTime(row.last.arrivedAt, context) },
+    { id: "device", head: t("Device"), width: "minmax(120px, 1fr)", cell: (row) => deviceLink(row.last, context), card: "title" },
+    { id: "count", head: t("Records"), width: "80px", align: "end", cell: (row) => row.count.toLocaleString(LOCALE), card: "line" },
+    { id: "kind", head: t("Kind"), width: "88px", cell: (row) => <KindLabel kind={row.last.kind} />, card: "line" },
+    { id: "values", head: t("LastValues"), width: "minmax(160px, 3fr)", cell: (row) => values(row.last), card: "line" },
+    { id: "time", head: t("Arrived"), width: "148px", cell: (row) => arrivalTime(row.last.arrivedAt, context) },
   ];
 }
 
@@ -351,10 +352,10 @@ function DeviceList({ source, change }: { source: LiveSource; change: ChangeSear
   const devices = [...source.devices.values()];
   const context = useRowContext(null);
   const columns = useMemo(() => deviceColumns(context), [context]);
-  if (devices.length === 0) return <Empty text="Nothing has arrived since you opened this page. Devices are listed here as they send." />;
+  if (devices.length === 0) return <Empty text={t("NothingHasArrivedSinceYouOpened")} />;
   return (
     <Table
-      label="Devices that send"
+      label={t("DevicesThatSend")}
       rows={devices}
       columns={columns}
       rowKey={(row) => row.deviceId}
@@ -366,7 +367,7 @@ function DeviceList({ source, change }: { source: LiveSource; change: ChangeSear
 export function LivePage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /live" title="Live" what="records">
+    <Guarded groupId={groupId} operation="GET /live" title={t("Live")} what="records">
       <Live />
     </Guarded>
   );

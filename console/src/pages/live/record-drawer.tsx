@@ -12,6 +12,7 @@ import { ErrorState, Loading } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
 import { nameOr } from "~/ui/name";
 import { valuesOf } from "./summary";
+import { t } from "~/messages/live";
 
 export function RecordDrawer({ recordId, arrival, onClose }: { recordId: string; arrival: Arrival | null; onClose: () => void }) {
   const trace = useQuery({
@@ -22,15 +23,15 @@ export function RecordDrawer({ recordId, arrival, onClose }: { recordId: string;
   return (
     <Dialog
       side
-      title={shown?.deviceName || "Record"}
+      title={shown?.deviceName || t("Record")}
       onClose={onClose}
       actions={
         <Link to="/r/$recordId" params={{ recordId }} className="button button-primary">
-          Open trace
+          {t("OpenTrace")}
         </Link>
       }
     >
-      {shown ? <RecordParts arrival={shown}>{trace.data && <WhereItWent trace={trace.data} />}</RecordParts> : trace.isError ? <ErrorState error={trace.error} noun="record" onRetry={() => void trace.refetch()} /> : <Loading rows={6} />}
+      {shown ? <RecordParts arrival={shown}>{trace.data && <WhereItWent trace={trace.data} />}</RecordParts> : trace.isError ? <ErrorState error={trace.error} noun={t("record")} onRetry={() => void trace.refetch()} /> : <Loading rows={6} />}
     </Dialog>
   );
 }
@@ -45,20 +46,20 @@ function RecordParts({ arrival, children }: { arrival: Arrival; children: ReactN
     <>
       <Facts
         rows={[
-          ["Arrived", <TimeText key="t" at={arrival.arrivedAt} precision="millisecond" />],
-          ["Timestamp", <TimeText key="t" at={record.timestamp} precision="millisecond" />],
-          ["Kind", <KindLabel key="k" kind={arrival.kind} />],
+          [t("Arrived"), <TimeText key="t" at={arrival.arrivedAt} precision="millisecond" />],
+          [t("Timestamp"), <TimeText key="t" at={record.timestamp} precision="millisecond" />],
+          [t("Kind"), <KindLabel key="k" kind={arrival.kind} />],
           [
-            "Device",
+            t("Device"),
             <Link key="d" to="/d/$deviceId" params={{ deviceId: record.deviceId }}>
               {arrival.deviceName || record.deviceId}
             </Link>,
           ],
-          ["Source", arrival.source],
-          ["Record", <IdText key="i" id={arrival.id} />],
+          [t("Source"), arrival.source],
+          [t("Record"), <IdText key="i" id={arrival.id} />],
         ]}
       />
-      <h3>Values</h3>
+      <h3>{t("Values")}</h3>
       {values.length > 0 ? (
         <table className="plain">
           <tbody>
@@ -71,19 +72,19 @@ function RecordParts({ arrival, children }: { arrival: Arrival; children: ReactN
           </tbody>
         </table>
       ) : (
-        <p className="ink-2">None.</p>
+        <p className="ink-2">{t("None")}</p>
       )}
       {children}
       {raw && (
         <>
           <h3>
-            Raw <CopyButton text={raw} />
+            {t("Raw")}{" "}<CopyButton text={raw} />
           </h3>
           <pre>{raw}</pre>
         </>
       )}
       <h3>
-        JSON <CopyButton text={json} />
+        {t("JSON")}{" "}<CopyButton text={json} />
       </h3>
       <pre>{json}</pre>
     </>
@@ -96,8 +97,8 @@ function WhereItWent({ trace }: { trace: Schemas["Trace"] }) {
   const taken = trace.connectors.filter((each) => each.message);
   return (
     <>
-      <h3>Deliveries</h3>
-      {taken.length === 0 && <p className="ink-2">No connector that you can see forwarded it.</p>}
+      <h3>{t("Deliveries")}</h3>
+      {taken.length === 0 && <p className="ink-2">{t("NoConnectorThatYouCanSee")}</p>}
       <ul className="live-went">
         {taken.map((each) => (
           <li key={each.connectorId}>

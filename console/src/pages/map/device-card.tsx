@@ -11,6 +11,7 @@ import { ago } from "~/time";
 import { nameOr } from "~/ui/name";
 import { Pill } from "~/ui/pill";
 import { TimeText, useNow } from "~/ui/time-text";
+import { t } from "~/messages/map";
 
 type Device = Schemas["Device"];
 
@@ -19,7 +20,7 @@ const VALUES_SHOWN = 4;
 
 function Values({ device }: { device: Device }) {
   const values = useQuery(deviceValuesQuery(device.deviceId));
-  if (values.isPending) return <p className="ink-2">Loading values</p>;
+  if (values.isPending) return <p className="ink-2">{t("LoadingValues")}</p>;
   const shown = (values.data ?? []).filter((each) => !each.name.startsWith("telemetry.")).slice(0, VALUES_SHOWN);
   return (
     <>
@@ -45,7 +46,7 @@ export function DeviceCard({ device, place, groupId, onClose }: { device: Device
   return (
     <MapCard
       place={place}
-      label={`Device ${name}`}
+      label={t("DeviceName", { name })}
       onClose={onClose}
       title={
         <Link to="/d/$deviceId" params={{ deviceId: device.deviceId }}>
@@ -53,23 +54,23 @@ export function DeviceCard({ device, place, groupId, onClose }: { device: Device
         </Link>
       }
     >
-      {since !== null && <Pill tone="warn">silent {ago(since, now).replace(" ago", "")}</Pill>}
+      {since !== null && <Pill tone="warn">{t("silentValue", { value: ago(since, now).replace(" ago", "") })}</Pill>}
       <dl className="map-card-facts">
         {mayReadValues && <Values device={device} />}
         <div className="map-card-fact">
-          <dt>Battery</dt>
-          <dd>{battery === null ? "not reported" : `${battery} %`}</dd>
+          <dt>{t("Battery")}</dt>
+          <dd>{battery === null ? t("notReported") : `${battery} %`}</dd>
         </div>
         <div className="map-card-fact">
-          <dt>Last seen</dt>
+          <dt>{t("LastSeen")}</dt>
           <dd>
-            <TimeText at={device.seenAt} withAgo none="never" />
+            <TimeText at={device.seenAt} withAgo none={t("never")} />
           </dd>
         </div>
       </dl>
       <p className="map-card-actions">
         <Link to="/d/$deviceId" params={{ deviceId: device.deviceId }} className="button button-normal">
-          Open device
+          {t("OpenDevice")}
         </Link>
       </p>
     </MapCard>

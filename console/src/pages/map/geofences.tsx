@@ -15,6 +15,7 @@ import { Button } from "~/ui/button";
 import { nameOr } from "~/ui/name";
 import { useSubmission } from "~/ui/submit";
 import { hold, showToast } from "~/ui/toast";
+import { t } from "~/messages/map";
 
 const NONE: readonly Notification[] = [];
 // Of the frame: how large an area is that is placed by a press of a button.
@@ -46,7 +47,7 @@ export function PlaceInTheMiddle({ onPlaced }: { onPlaced: (area: Area) => void 
   };
   return (
     <button type="button" className="button button-normal" onClick={put}>
-      Place it in the middle
+      {t("PlaceItInMiddle")}
     </button>
   );
 }
@@ -62,13 +63,13 @@ function StoredArea({ groupId, notification, area, isEdited, onEdit, onClose }: 
       const params = JSON.stringify({ ...paramsOf(notification), geofence: geofenceOf(changed) });
       const { id: notificationId, updatedAt } = notification;
       refreshNotification(client, await read(api.PUT("/notification", { body: { groupId, notificationId, params, ifUpdatedAt: updatedAt } })));
-      showToast("The area is saved.");
+      showToast(t("areaIsSaved"));
       onEdit(false);
       onClose();
     });
   const remove = () => {
     onClose();
-    hold(`Deleting ${name}`, async () => {
+    hold(t("DeletingName", { name }), async () => {
       await read(api.DELETE("/notification", { params: { query: { name: groupId, notificationId: notification.id } } }));
       await client.invalidateQueries({ queryKey: notificationsQuery(groupId).queryKey });
     });
@@ -76,13 +77,13 @@ function StoredArea({ groupId, notification, area, isEdited, onEdit, onClose }: 
   return (
     <>
       {isEdited && <AreaLayer area={changed} drawing={null} onDrawn={setChanged} />}
-      <MapCard place={centreOf(area)} label={`Area of ${name}`} title={name} onClose={onClose}>
+      <MapCard place={centreOf(area)} label={t("AreaOfName", { name })} title={name} onClose={onClose}>
         <p className="ink-2">
           {isEdited
-            ? "Drag its points, or move them with the arrow keys; Delete removes a corner."
+            ? t("DragItsPointsOrMoveThem")
             : notification.reason === "geofenceExit"
-              ? "It is sent when a device leaves this area."
-              : "It is sent when a device enters this area."}
+              ? t("ItIsSentWhenDeviceLeaves")
+              : t("ItIsSentWhenDeviceEnters")}
         </p>
         {submission.error && (
           <p role="alert" className="field-error">
@@ -93,19 +94,19 @@ function StoredArea({ groupId, notification, area, isEdited, onEdit, onClose }: 
           {isEdited ? (
             <>
               <Button look="primary" disabled={submission.isBusy} onClick={() => void save()}>
-                Save
+                {t("Save")}
               </Button>
-              <Button onClick={() => onEdit(false)}>Cancel</Button>
+              <Button onClick={() => onEdit(false)}>{t("Cancel")}</Button>
             </>
           ) : (
             <>
-              {mayWrite && <Button onClick={() => onEdit(true)}>Edit area</Button>}
+              {mayWrite && <Button onClick={() => onEdit(true)}>{t("EditArea")}</Button>}
               <Link to="/g/$groupId/notifications/$notificationId" params={{ groupId, notificationId: notification.id }} className="button button-normal">
-                Open notification
+                {t("OpenNotification")}
               </Link>
               {mayWrite && (
-                <Button look="danger" title="An area belongs to its notification, which is deleted with it" onClick={remove}>
-                  Delete
+                <Button look="danger" title={t("areaBelongsToItsNotificationWhich")} onClick={remove}>
+                  {t("Delete")}
                 </Button>
               )}
             </>
@@ -124,20 +125,20 @@ function NewArea({ groupId, onClose }: { groupId: string; onClose: () => void })
     <>
       <AreaLayer area={area} drawing={area ? null : "polygon"} onDrawn={setArea} />
       {area ? (
-        <MapCard place={centreOf(area)} label="New area" title="New area" onClose={onClose}>
-          <p className="ink-2">Drag its points, or move them with the arrow keys; Delete removes a corner.</p>
+        <MapCard place={centreOf(area)} label={t("NewArea")} title={t("NewArea")} onClose={onClose}>
+          <p className="ink-2">{t("DragItsPointsOrMoveThem")}</p>
           <div className="map-card-actions">
             <Button look="primary" onClick={use}>
-              Notify of devices here
+              {t("NotifyOfDevicesHere")}
             </Button>
-            <Button onClick={onClose}>Cancel</Button>
+            <Button onClick={onClose}>{t("Cancel")}</Button>
           </div>
         </MapCard>
       ) : (
-        <div className="map-drawing-bar" role="group" aria-label="New area">
-          <span role="status">Press each corner; press the first one again to close it.</span>
+        <div className="map-drawing-bar" role="group" aria-label={t("NewArea")}>
+          <span role="status">{t("PressEachCornerPressFirstOne")}</span>
           <PlaceInTheMiddle onPlaced={setArea} />
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose}>{t("Cancel")}</Button>
         </div>
       )}
     </>

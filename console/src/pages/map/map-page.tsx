@@ -33,6 +33,8 @@ import { DeviceCard } from "./device-card";
 import { Geofences } from "./geofences";
 import { place, type LabelOf } from "./points";
 import type { MapSearch } from "./search";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/map";
 import "~/pages/devices/devices.css";
 import "./map-page.css";
 
@@ -50,14 +52,14 @@ function filterOnly({ q, type, network, tag, seen, battery, own }: MapSearch): D
 function Seen({ device }: { device: Device }) {
   const now = useNow();
   const since = silentSince(device, now);
-  if (since !== null) return <Pill tone="warn">silent {ago(since, now).replace(" ago", "")}</Pill>;
-  return <span className="ink-2">{device.seenAt ? ago(device.seenAt, now) : "never seen"}</span>;
+  if (since !== null) return <Pill tone="warn">{t("silentValue", { value: ago(since, now).replace(" ago", "") })}</Pill>;
+  return <span className="ink-2">{device.seenAt ? ago(device.seenAt, now) : t("neverSeen")}</span>;
 }
 
 const COLUMNS: readonly Column<Device>[] = [
   {
     id: "name",
-    head: "Device",
+    head: t("Device"),
     width: "minmax(0, 1fr)",
     card: "title",
     cell: (device) => (
@@ -66,7 +68,7 @@ const COLUMNS: readonly Column<Device>[] = [
       </Link>
     ),
   },
-  { id: "seen", head: "Last seen", width: "124px", card: "line", cell: (device) => <Seen device={device} /> },
+  { id: "seen", head: t("LastSeen"), width: "124px", card: "line", cell: (device) => <Seen device={device} /> },
 ];
 
 // Reports to the page what the map shows, after every move.
@@ -75,8 +77,8 @@ function FrameWatch({ onFrame }: { onFrame: (bounds: Bounds) => void }) {
   useEffect(() => {
     const report = () => onFrame(boundsInView(map));
     report();
-    map.on("moveend resize", report);
-    return () => void map.off("moveend resize", report);
+    map.on(t("moveendResize"), report);
+    return () => void map.off(t("moveendResize"), report);
   }, [map, onFrame]);
   return null;
 }
@@ -85,7 +87,7 @@ function Unplaced({ count, groupId, search }: { count: number; groupId: string; 
   if (count === 0) return null;
   return (
     <Link to="/g/$groupId/devices" params={{ groupId }} search={search} className="map-unplaced">
-      {count === 1 ? "1 device has no position" : `${count.toLocaleString("en")} devices have no position`}
+      {t("countDevicesHaveNoPosition", { count })}
     </Link>
   );
 }
@@ -112,15 +114,15 @@ function LabelChoice({ groupId, label, onChange }: { groupId: string; label: str
   const items = byName(measured.data ?? []).filter((each) => each.devices > 0);
   const isUnknown = label !== undefined && label !== NO_LABEL && !items.some((each) => each.name === label);
   return (
-    <select className="input map-label-choice" aria-label="Below the points" value={label ?? ""} onChange={(event) => onChange(event.target.value || undefined)}>
-      <option value="">Names</option>
+    <select className="input map-label-choice" aria-label={t("BelowPoints")} value={label ?? ""} onChange={(event) => onChange(event.target.value || undefined)}>
+      <option value="">{t("Names")}</option>
       {items.map((each) => (
         <option key={each.name} value={each.name}>
           {measurementLabel(each)}
         </option>
       ))}
       {isUnknown && <option value={label}>{label}</option>}
-      <option value={NO_LABEL}>No labels</option>
+      <option value={NO_LABEL}>{t("NoLabels")}</option>
     </select>
   );
 }
@@ -144,12 +146,12 @@ function useMapData(groupId: string, search: MapSearch) {
 function NothingInFrame(props: { groupId: string; search: MapSearch; set: (change: Partial<DevicesSearch>) => void; hasPoints: boolean; hasDevices: boolean }) {
   const { groupId, search, set } = props;
   const chips = chipsOf(search, set);
-  if (props.hasPoints) return <Empty text="No device is in the frame." />;
-  if (props.hasDevices) return <Empty text="None of these devices has sent a position yet." />;
+  if (props.hasPoints) return <Empty text={t("NoDeviceIsInFrame")} />;
+  if (props.hasDevices) return <Empty text={t("NoneOfTheseDevicesHasSent")} />;
   if (chips.length > 0) return <NoMatch chips={chips} onClear={() => set(NO_FILTER)} />;
   return (
     <NoDevice groupId={groupId}>
-      <Empty text="Devices are shown here where they were last located." />
+      <Empty text={t("DevicesAreShownHereWhereThey")} />
     </NoDevice>
   );
 }
@@ -191,7 +193,7 @@ function Positions() {
     setDrawing(false);
     setKeys(points.filter((point) => isInside(point, outline)).map((point) => point.id));
   };
-  useShortcuts([{ key: "Escape", label: "Clear the selection", run: clear }]);
+  useShortcuts([{ key: "Escape", label: t("ClearSelection"), run: clear }]);
 
   const selected = useMemo(
     () => (selection.selection.mode === "keys" ? selection.selection.keys : new Set(points.map((point: MapPoint) => point.id))),
@@ -207,43 +209,43 @@ function Positions() {
   if (error && !positions.data)
     return (
       <>
-        <PageHeader title="Map" above={<GroupName groupId={groupId} />} />
-        <ErrorState error={error} onRetry={() => void Promise.all([positions.refetch(), devices.refetch()])} operation="GET /group/positions" groupId={groupId} noun="group" />
+        <PageHeader title={t("Map")} above={<GroupName groupId={groupId} />} />
+        <ErrorState error={error} onRetry={() => void Promise.all([positions.refetch(), devices.refetch()])} operation="GET /group/positions" groupId={groupId} noun={t("group")} />
       </>
     );
   return (
     <>
       <PageHeader
-        title="Map"
+        title={t("Map")}
         above={<GroupName groupId={groupId} />}
         actions={
           hasPoints && (
-            <ShareButton groupId={groupId} name={groupName ?? "Map"} about="A link to a map of all devices of this group, whatever is filtered here." view={() => ({ map: { subgroups: !search.own } })} />
+            <ShareButton groupId={groupId} name={groupName ?? "Map"} about={t("linkToMapOfAllDevices")} view={() => ({ map: { subgroups: !search.own } })} />
           )
         }
         state={
           <>
-            {positions.data && <span className="count">{points.length.toLocaleString("en")}</span>}
+            {positions.data && <span className="count">{points.length.toLocaleString(LOCALE)}</span>}
             {unplaced !== null && <Unplaced count={unplaced} groupId={groupId} search={filter} />}
-            {all.length >= DEVICES_MAX && <span className="ink-2">The first {DEVICES_MAX.toLocaleString("en")} devices are shown.</span>}
+            {all.length >= DEVICES_MAX && <span className="ink-2">{t("firstDEVICESMAXDevicesAreShown", { DEVICES_MAX })}</span>}
           </>
         }
       />
       <DeviceFilters search={search} set={set} rows={all} />
       <div className="map-page">
         <MapView
-          label="Map of devices"
+          label={t("MapOfDevices")}
           view={view}
           fit={fit}
           onView={onView}
           controls={
             <>
               <button type="button" className="button button-normal map-lasso-button" aria-pressed={isDrawing} onClick={() => setDrawing(!isDrawing)}>
-                {isDrawing ? "Draw around devices" : "Select an area"}
+                {isDrawing ? t("DrawAroundDevices") : t("SelectArea")}
               </button>
               {mayNotify && (
                 <button type="button" className="button button-normal" aria-pressed={isFencing} onClick={() => setFencing(!isFencing)}>
-                  New geofence
+                  {t("NewGeofence")}
                 </button>
               )}
               {mayReadValues && <LabelChoice groupId={groupId} label={search.label} onChange={(label) => set({ label })} />}
@@ -256,23 +258,23 @@ function Positions() {
           <FrameWatch onFrame={setFrame} />
           {isDrawing && <Lasso onDrawn={onLasso} onCancel={() => setDrawing(false)} />}
         </MapView>
-        <section className="map-list" aria-label="Devices in the frame">
+        <section className="map-list" aria-label={t("DevicesInFrame")}>
           <p className="map-list-head" role="status">
             {devices.data && positions.data ? (
               <>
-                <strong className="number">{rows.length.toLocaleString("en")}</strong> of {points.length.toLocaleString("en")} in the frame
+                {t.rich("strongOfCountInFrame", { strong: <strong className="number">{rows.length.toLocaleString(LOCALE)}</strong>, count: points.length })}
               </>
             ) : (
-              "Loading"
+              t("Loading")
             )}
           </p>
           {devices.isError && !devices.data ? (
-            <ErrorState error={devices.error} onRetry={() => void devices.refetch()} operation="GET /devices" groupId={groupId} noun="group" />
+            <ErrorState error={devices.error} onRetry={() => void devices.refetch()} operation="GET /devices" groupId={groupId} noun={t("group")} />
           ) : !devices.data || !positions.data ? (
             <Loading rows={8} />
           ) : rows.length > 0 ? (
             <Table
-              label="Devices in the frame"
+              label={t("DevicesInFrame")}
               rows={rows}
               columns={COLUMNS}
               rowKey={(device) => device.deviceId}
@@ -293,7 +295,7 @@ function Positions() {
 export function MapPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /group/positions" title="Map" what="positions">
+    <Guarded groupId={groupId} operation="GET /group/positions" title={t("Map")} what="positions">
       <Positions />
     </Guarded>
   );

@@ -7,6 +7,7 @@ import { Button } from "~/ui/button";
 import { hold, showToast } from "~/ui/toast";
 import { TimeText, useNow } from "~/ui/time-text";
 import { canCancel, canRetry, isDelivered, numbersOf, outcomeWords, type Attempt, type Message } from "./words";
+import { t } from "~/messages/messages";
 import "./messages.css";
 
 // Attempts in this list; the API keeps the last 20.
@@ -19,17 +20,17 @@ export function AttemptsTable({ attempts, dueAt, label }: { attempts: readonly A
     <table className="plain attempts" aria-label={label}>
       <thead className="visually-hidden">
         <tr>
-          <th>Attempt</th>
-          <th>Time</th>
-          <th>Outcome</th>
-          <th>Duration</th>
+          <th>{t("Attempt")}</th>
+          <th>{t("Time")}</th>
+          <th>{t("Outcome")}</th>
+          <th>{t("Duration")}</th>
         </tr>
       </thead>
       <tbody>
         {attempts.length >= KEPT_MAX && (
           <tr>
             <td colSpan={4} className="ink-2">
-              The last {KEPT_MAX} attempts; earlier ones are not stored.
+              {t("lastKEPTMAXAttemptsEarlierOnes", { KEPT_MAX })}
             </td>
           </tr>
         )}
@@ -63,7 +64,7 @@ export function AttemptsTable({ attempts, dueAt, label }: { attempts: readonly A
 function NextAttempt({ dueAt }: { dueAt: string }) {
   const now = useNow();
   const moment = momentOf(dueAt) ?? now;
-  return <>{moment > now ? `waits, ${ago(moment, now)}` : "due now"}</>;
+  return <>{moment > now ? t("waitsMoment", { moment: ago(moment, now) }) : t("dueNow")}</>;
 }
 
 export function useRefreshMessages() {
@@ -81,7 +82,7 @@ export function MessageActions({ message }: { message: Message }) {
   const retry = useMutation({
     mutationFn: () => read(api.POST("/connector/messages/retry", { body })),
     onSuccess: (done) => {
-      showToast(done.changed ? "An attempt is in progress." : "It is being sent already, or is no longer kept.");
+      showToast(done.changed ? t("attemptIsInProgress") : t("ItIsBeingSentAlreadyOr"));
       refresh();
     },
     onError: (error) => showToast(error.message, { tone: "bad" }),
@@ -91,7 +92,7 @@ export function MessageActions({ message }: { message: Message }) {
     <>
       {canRetry(message.state) && (
         <Button writes onClick={() => retry.mutate()} disabled={retry.isPending}>
-          Retry now
+          {t("RetryNow")}
         </Button>
       )}
       {canCancel(message.state) && (
@@ -99,13 +100,13 @@ export function MessageActions({ message }: { message: Message }) {
           writes
           look="quiet"
           onClick={() =>
-            hold("This delivery will not be sent.", async () => {
+            hold(t("ThisDeliveryWillNotBeSent"), async () => {
               await read(api.POST("/connector/messages/cancel", { body }));
               refresh();
             })
           }
         >
-          Cancel
+          {t("Cancel")}
         </Button>
       )}
     </>

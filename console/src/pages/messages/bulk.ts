@@ -3,6 +3,8 @@
 import { api, read, type Schemas } from "~/api/client";
 import { spanOf, type TimeRange } from "~/time";
 import { present, type MessageFilter } from "./queries";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/messages";
 
 export type Verb = "retry" | "cancel";
 type Changed = Schemas["MessagesChanged"];
@@ -69,7 +71,7 @@ export async function changeMessages(
 }
 
 export function resultWords(verb: Verb, result: BulkResult): string {
-  const done = `${result.changed.toLocaleString("en")} ${result.changed === 1 ? "delivery" : "deliveries"} ${verb === "retry" ? "queued again" : "cancelled"}`;
-  const skipped = result.skipped ? `; ${result.skipped.toLocaleString("en")} in a state in which that is not possible` : "";
-  return `${result.isStopped ? "Stopped: " : ""}${done}${skipped}.`;
+  const done = `${result.changed.toLocaleString(LOCALE)} ${t("deliveries", { count: result.changed })} ${verb === "retry" ? t("queuedAgain") : "cancelled"}`;
+  const skipped = result.skipped ? t("skippedInStateInWhichThat", { skipped: result.skipped }) : "";
+  return `${result.isStopped ? `${t("Stopped")} ` : ""}${done}${skipped}.`;
 }

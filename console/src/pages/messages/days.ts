@@ -1,6 +1,8 @@
 // A list of messages, newest first, with a head for each day in the zone of the page.
 import { formatTime, momentOf } from "~/time";
 import type { MessageEvent } from "./words";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/messages";
 
 export interface DayHead {
   readonly type: "day";
@@ -19,7 +21,7 @@ export function groupByDay(events: readonly MessageEvent[], zone: string, hasMor
   const days = new Map<string, MessageEvent[]>();
   for (const event of events) {
     const moment = momentOf(event.timestamp);
-    const day = moment === null ? "Time not known" : formatTime(moment, zone, "day");
+    const day = moment === null ? t("TimeNotKnown") : formatTime(moment, zone, "day");
     const known = days.get(day);
     if (known) known.push(event);
     else days.set(day, [event]);
@@ -43,6 +45,6 @@ export function dayCounts(head: DayHead): string {
   ];
   return parts
     .filter(([count]) => count > 0)
-    .map(([count, word]) => `${count.toLocaleString("en")}${more} ${word}`)
+    .map(([count, word]) => `${count.toLocaleString(LOCALE)}${more} ${word}`)
     .join(" · ");
 }

@@ -8,6 +8,7 @@ import { TimeText } from "~/ui/time-text";
 import { Why } from "~/ui/why";
 import { exchangesQuery } from "./queries";
 import { bodyWords, phaseWords, type Message } from "./words";
+import { t } from "~/messages/messages";
 import "./messages.css";
 
 type Exchange = Schemas["Exchange"];
@@ -29,13 +30,13 @@ function Side({ title, first, part }: { title: string; first: string; part: Part
 export function ExchangeSides({ request, response, phase }: { request: Schemas["ExchangeRequest"]; response?: Schemas["ExchangeResponse"] | null | undefined; phase?: string | null | undefined }) {
   return (
     <div className="exchange-sides">
-      <Side title="Sent" first={`${request.method} ${request.url}`} part={request} />
+      <Side title={t("Sent")} first={`${request.method} ${request.url}`} part={request} />
       {response ? (
-        <Side title="Answered" first={`Status ${response.status}`} part={response} />
+        <Side title={t("Answered")} first={t("StatusStatus", { status: response.status })} part={response} />
       ) : (
         <div className="exchange-side">
-          <h4>Answered</h4>
-          <p className="ink-2">{phase ? `No response began. It failed: ${phaseWords(phase)}.` : "There is no response."}</p>
+          <h4>{t("Answered")}</h4>
+          <p className="ink-2">{phase ? t("NoResponseBeganItFailedPhase", { phase: phaseWords(phase) }) : t("ThereIsNoResponse")}</p>
         </div>
       )}
     </div>
@@ -47,7 +48,7 @@ function ExchangeDetails({ exchange, isOpen }: { exchange: Exchange; isOpen: boo
   return (
     <details open={isOpen} className="exchange">
       <summary>
-        <TimeText at={exchange.timestamp} precision="millisecond" /> · {response ? `status ${response.status}` : phaseWords(phase)} · {duration(exchange.durationMs)}
+        <TimeText at={exchange.timestamp} precision="millisecond" /> · {response ? t("statusStatus", { status: response.status }) : phaseWords(phase)} · {duration(exchange.durationMs)}
       </summary>
       <ExchangeSides request={request} response={response} phase={phase} />
     </details>
@@ -65,12 +66,12 @@ export function Exchanges({ message }: { message: Message }) {
   if (!isKept) return null;
   return (
     <section className="drawer-section">
-      <h3>Sent and answered</h3>
+      <h3>{t("SentAndAnswered")}</h3>
       {isShown ? (
-        <QueryView query={query} noun="exchange" skeletonRows={3}>
+        <QueryView query={query} noun={t("exchange")} skeletonRows={3}>
           {({ items }) =>
             items.length === 0 ? (
-              <p className="ink-2">No longer kept.</p>
+              <p className="ink-2">{t("NoLongerKept")}</p>
             ) : (
               <>
                 {[...items].reverse().map((each, index) => (
@@ -82,8 +83,7 @@ export function Exchanges({ message }: { message: Message }) {
         </QueryView>
       ) : (
         <p className="ink-2">
-          This is shown to people who may change the connector and read its records.{" "}
-          <Why operation={mayChange ? "GET /group/records" : "GET /connector/exchanges"} groupId={message.groupId} />
+          {t.rich("ThisIsShownToPeopleWho", { why: <Why operation={mayChange ? "GET /group/records" : "GET /connector/exchanges"} groupId={message.groupId} /> })}
         </p>
       )}
     </section>

@@ -11,24 +11,26 @@ import { DeviceName } from "./device-name";
 import { Exchanges } from "./exchanges";
 import { messageQuery } from "./queries";
 import { isDelivered, stateWords } from "./words";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/messages";
 
 export function MessageDrawer({ id, connectorName, onClose }: { id: string; connectorName: (id: string) => string; onClose: () => void }) {
   const query = useQuery(messageQuery(id));
   return (
     <Dialog
       side
-      title="Delivery"
+      title={t("Delivery")}
       onClose={onClose}
       actions={
         <>
           {query.data && <MessageActions message={query.data} />}
           <Link to="/m/$messageId" params={{ messageId: id }} className="button button-primary">
-            Trace
+            {t("Trace")}
           </Link>
         </>
       }
     >
-      <QueryView query={query} noun="delivery" skeletonRows={4}>
+      <QueryView query={query} noun={t("delivery")} skeletonRows={4}>
         {(message) => {
           const words = stateWords(message.state, message.attempts.filter((each) => !isDelivered(each)).length);
           return (
@@ -38,23 +40,23 @@ export function MessageDrawer({ id, connectorName, onClose }: { id: string; conn
               </p>
               <Facts
                 rows={[
-                  ["Connector", connectorName(message.event.connectorId)],
-                  ["Device", message.event.deviceId ? <DeviceName key="device" deviceId={message.event.deviceId} /> : "–"],
-                  ["Kind", <KindLabel key="kind" kind={message.event.kind ?? ""} />],
-                  ["Queued first", <TimeText key="at" at={message.createdAt} precision="millisecond" />],
+                  [t("Connector"), connectorName(message.event.connectorId)],
+                  [t("Device"), message.event.deviceId ? <DeviceName key="device" deviceId={message.event.deviceId} /> : "–"],
+                  [t("Kind"), <KindLabel key="kind" kind={message.event.kind ?? ""} />],
+                  [t("QueuedFirst"), <TimeText key="at" at={message.createdAt} precision="millisecond" />],
                   ["webhook-id", <IdText key="id" id={id} />],
-                  ["Sent again", message.resent.toLocaleString("en")],
+                  [t("SentAgain"), message.resent.toLocaleString(LOCALE)],
                 ]}
               />
               <section className="drawer-section">
-                <h3>Attempts</h3>
-                {message.attempts.length === 0 && !message.dueAt && <p className="ink-2">None yet.</p>}
-                <AttemptsTable attempts={message.attempts} dueAt={message.dueAt} label="Attempts" />
+                <h3>{t("Attempts")}</h3>
+                {message.attempts.length === 0 && !message.dueAt && <p className="ink-2">{t("NoneYet")}</p>}
+                <AttemptsTable attempts={message.attempts} dueAt={message.dueAt} label={t("Attempts")} />
               </section>
               <Exchanges message={message} />
               {message.record && (
                 <section className="drawer-section">
-                  <h3>Record</h3>
+                  <h3>{t("Record")}</h3>
                   <pre>{JSON.stringify(message.record, null, 2)}</pre>
                 </section>
               )}

@@ -20,6 +20,7 @@ import { dayCounts, groupByDay, type DayRow } from "./days";
 import { DeviceName } from "./device-name";
 import { messagesQuery, type MessageFilter } from "./queries";
 import { statsWords, statusWords } from "./words";
+import { t } from "~/messages/messages";
 
 export interface MessageListProps {
   groupId: string;
@@ -77,10 +78,10 @@ function useColumns({ connectors, filter }: MessageListProps): Column<DayRow>[] 
     type Event = Extract<DayRow, { type: "message" }>["event"];
     const cell = (show: (event: Event) => React.ReactNode) => (row: DayRow) => (row.type === "message" ? show(row.event) : null);
     const columns: Column<DayRow>[] = [
-      { id: "time", head: "Last change", width: "112px", card: "line", cell: cell((event) => <TimeText at={event.timestamp} precision="time" />) },
+      { id: "time", head: t("LastChange"), width: "112px", card: "line", cell: cell((event) => <TimeText at={event.timestamp} precision="time" />) },
       {
         id: "status",
-        head: "Status",
+        head: t("Status"),
         width: "100px",
         card: "line",
         cell: cell((event) => {
@@ -88,15 +89,15 @@ function useColumns({ connectors, filter }: MessageListProps): Column<DayRow>[] 
           return <Pill tone={words.tone}>{words.label}</Pill>;
         }),
       },
-      { id: "device", head: "Device", width: "minmax(110px, 1fr)", card: "title", cell: cell((event) => event.deviceId && <DeviceName deviceId={event.deviceId} />) },
-      { id: "kind", head: "Kind", width: "92px", cell: cell((event) => <KindLabel kind={event.kind ?? ""} />) },
-      { id: "attempts", head: "Attempts", width: "76px", align: "end", cell: cell((event) => event.attempts ?? 0) },
-      { id: "error", head: "Last error", width: "minmax(120px, 1.4fr)", cell: cell((event) => <span className="ink-2">{event.message ?? ""}</span>) },
+      { id: "device", head: t("Device"), width: "minmax(110px, 1fr)", card: "title", cell: cell((event) => event.deviceId && <DeviceName deviceId={event.deviceId} />) },
+      { id: "kind", head: t("Kind"), width: "92px", cell: cell((event) => <KindLabel kind={event.kind ?? ""} />) },
+      { id: "attempts", head: t("Attempts"), width: "76px", align: "end", cell: cell((event) => event.attempts ?? 0) },
+      { id: "error", head: t("LastError"), width: "minmax(120px, 1.4fr)", cell: cell((event) => <span className="ink-2">{event.message ?? ""}</span>) },
     ];
     if (!filter.connectorId)
       columns.splice(2, 0, {
         id: "connector",
-        head: "Connector",
+        head: t("Connector"),
         width: "minmax(110px, 1fr)",
         card: "wide",
         cell: cell((event) => names.get(event.connectorId) ?? event.connectorId),
@@ -143,30 +144,30 @@ export function MessageList(props: MessageListProps) {
   const runAll = (verb: Verb) => {
     selection.clear();
     if (verb === "retry") return void bulk.run(verb, matching);
-    hold("All queued deliveries that match will be cancelled and not sent.", () => bulk.run(verb, matching));
+    hold(t("AllQueuedDeliveriesThatMatchWill"), () => bulk.run(verb, matching));
   };
   const runChosen = (verb: Verb) => {
     const target = chosen;
     const count = selection.count;
     selection.clear();
     if (verb === "retry") return void bulk.run(verb, target);
-    hold(`${count.toLocaleString("en")} ${count === 1 ? "delivery" : "deliveries"} will not be sent.`, () => bulk.run(verb, target));
+    hold(t("countValueWillNotBeSent", { count, value: t("deliveries", { count }) }), () => bulk.run(verb, target));
   };
-  const chosenWords = selection.count === 1 ? "the selected message" : `${selection.count.toLocaleString("en")} messages`;
+  const chosenWords = t("countMessages", { count: selection.count });
   const offered = [
-    { id: "retry-messages", label: `Retry ${chosenWords}`, run: () => runChosen("retry") },
-    { id: "cancel-messages", label: `Cancel ${chosenWords}`, run: () => runChosen("cancel") },
+    { id: "retry-messages", label: t("RetryChosenWords", { chosenWords }), run: () => runChosen("retry") },
+    { id: "cancel-messages", label: t("CancelChosenWords", { chosenWords }), run: () => runChosen("cancel") },
   ];
   usePageActions(mayChange && selection.count > 0 ? offered : []);
   return (
-    <QueryView query={query} operation="GET /connector/messages" groupId={groupId} noun="group">
+    <QueryView query={query} operation="GET /connector/messages" groupId={groupId} noun={t("group")}>
       {() => {
         if (rows.length === 0 && !hasNextPage)
           return chips.length ? (
             <NoMatch chips={chips} onClear={onClear} />
           ) : (
             <Empty
-              text={`No delivery changed in this range (${rangeLabel(range, zone)}). There is one for each record that a connector forwards.`}
+              text={t("NoDeliveryChangedInThisRange", { range: rangeLabel(range, zone) })}
               curl={`curl -H "Authorization: Bearer $TOKEN" \\
   "${SERVICE_URL}/connector/messages?groupId=${groupId}"`}
             />
@@ -174,30 +175,30 @@ export function MessageList(props: MessageListProps) {
         return (
           <>
             <div className="messages-stats ink-2">
-              {stats && <span>In this range: {statsWords(stats)}</span>}
+              {stats && <span>{t("InThisRangeStats", { stats: statsWords(stats) })}</span>}
               {mayChange && !bulk.progress && filter.status === "failed" && (
                 <Button look="quiet" writes onClick={() => runAll("retry")}>
-                  Retry all that match
+                  {t("RetryAllThatMatch")}
                 </Button>
               )}
               {mayChange && !bulk.progress && filter.status === "processing" && (
                 <>
                   <Button look="quiet" writes onClick={() => runAll("retry")}>
-                    Retry all that match now
+                    {t("RetryAllThatMatchNow")}
                   </Button>
                   <Button look="quiet" writes onClick={() => runAll("cancel")}>
-                    Cancel all that match
+                    {t("CancelAllThatMatch")}
                   </Button>
                 </>
               )}
               {bulk.progress && (
                 <span role="status">
-                  {bulk.progress.changed.toLocaleString("en")} done… <Button onClick={bulk.stop}>Stop</Button>
+                  {t("changedDone", { changed: bulk.progress.changed })}{" "}<Button onClick={bulk.stop}>{t("Stop")}</Button>
                 </span>
               )}
             </div>
             <Table
-              label="Deliveries"
+              label={t("Deliveries")}
               rows={rows}
               columns={columns}
               rowKey={rowKey}
@@ -208,12 +209,12 @@ export function MessageList(props: MessageListProps) {
               isLoadingMore={isFetchingNextPage}
             />
             {selection.count > 0 && (
-              <div className="selection-bar" role="region" aria-label="Selected deliveries">
-                <strong>{selection.count.toLocaleString("en")} selected</strong>
-                <Button writes onClick={() => runChosen("retry")}>Retry</Button>
-                <Button writes onClick={() => runChosen("cancel")}>Cancel deliveries</Button>
+              <div className="selection-bar" role="region" aria-label={t("SelectedDeliveries")}>
+                <strong>{t("countSelected", { count: selection.count })}</strong>
+                <Button writes onClick={() => runChosen("retry")}>{t("Retry")}</Button>
+                <Button writes onClick={() => runChosen("cancel")}>{t("CancelDeliveries")}</Button>
                 <Button look="quiet" onClick={selection.clear}>
-                  Clear
+                  {t("Clear")}
                 </Button>
               </div>
             )}

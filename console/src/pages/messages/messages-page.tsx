@@ -18,30 +18,31 @@ import { MessageList } from "./message-list";
 import { present } from "./queries";
 import { KINDS, STATUSES, type MessagesSearch } from "./search";
 import { statusWords } from "./words";
+import { t } from "~/messages/messages";
 
 const route = getRouteApi("/frame/g/$groupId/messages");
 
 function Filters({ groupId, search, set, connectors }: { groupId: string; search: MessagesSearch; set: (change: Partial<MessagesSearch>, replace?: boolean) => void; connectors: readonly { id: string; name?: string | null | undefined }[] }) {
   return (
     <div className="filters">
-      <select className="input" aria-label="Status" value={search.status ?? ""} onChange={(event) => set({ status: (event.target.value || undefined) as MessagesSearch["status"] })}>
-        <option value="">Any status</option>
+      <select className="input" aria-label={t("Status")} value={search.status ?? ""} onChange={(event) => set({ status: (event.target.value || undefined) as MessagesSearch["status"] })}>
+        <option value="">{t("AnyStatus")}</option>
         {STATUSES.map((status) => (
           <option key={status} value={status}>
             {statusWords({ status }).label}
           </option>
         ))}
       </select>
-      <select className="input" aria-label="Connector" value={search.connector ?? ""} onChange={(event) => set({ connector: event.target.value || undefined })}>
-        <option value="">All connectors</option>
+      <select className="input" aria-label={t("Connector")} value={search.connector ?? ""} onChange={(event) => set({ connector: event.target.value || undefined })}>
+        <option value="">{t("AllConnectors")}</option>
         {connectors.map((each) => (
           <option key={each.id} value={each.id}>
             {nameOr(each.name, each.id)}
           </option>
         ))}
       </select>
-      <select className="input" aria-label="Kind" value={search.kind ?? ""} onChange={(event) => set({ kind: (event.target.value || undefined) as MessagesSearch["kind"] })}>
-        <option value="">All kinds</option>
+      <select className="input" aria-label={t("Kind")} value={search.kind ?? ""} onChange={(event) => set({ kind: (event.target.value || undefined) as MessagesSearch["kind"] })}>
+        <option value="">{t("AllKinds")}</option>
         {KINDS.map((kind) => (
           <option key={kind} value={kind}>
             {KIND_LABELS[kind]}
@@ -66,10 +67,10 @@ function Messages() {
     void navigate({ to: ".", search: (before: object) => ({ ...before, ...change }), replace } as never);
   const nameOf = (id: string) => connectors.find((each) => each.id === id)?.name ?? id;
   const given: (Chip | "" | undefined)[] = [
-    search.status && { label: `status ${statusWords({ status: search.status }).label}`, onRemove: () => set({ status: undefined }) },
-    search.connector && { label: `connector ${nameOf(search.connector)}`, onRemove: () => set({ connector: undefined }) },
-    search.kind && { label: `kind ${KIND_LABELS[search.kind]}`, onRemove: () => set({ kind: undefined }) },
-    search.device && { label: `device ${device?.name ?? search.device}`, onRemove: () => set({ device: undefined }) },
+    search.status && { label: t("statusLabel", { label: statusWords({ status: search.status }).label }), onRemove: () => set({ status: undefined }) },
+    search.connector && { label: t("connectorConnector", { connector: nameOf(search.connector) }), onRemove: () => set({ connector: undefined }) },
+    search.kind && { label: t("kindValue", { value: KIND_LABELS[search.kind] }), onRemove: () => set({ kind: undefined }) },
+    search.device && { label: t("deviceName", { name: device?.name ?? search.device }), onRemove: () => set({ device: undefined }) },
   ];
   const chips = given.filter((each): each is Chip => typeof each === "object");
   const exportAs = (format: string) => {
@@ -80,14 +81,14 @@ function Messages() {
   return (
     <>
       <PageHeader
-        title="Deliveries"
+        title={t("Deliveries")}
         above={group.data?.name}
         actions={
           <Menu
-            label="Export"
+            label={t("Export")}
             items={[
-              { label: "CSV: all that arrived in this range", writes: false, onSelect: () => exportAs("csv") },
-              { label: "NDJSON: all that arrived in this range", writes: false, onSelect: () => exportAs("ndjson") },
+              { label: t("CSVAllThatArrivedInThis"), writes: false, onSelect: () => exportAs("csv") },
+              { label: t("NDJSONAllThatArrivedInThis"), writes: false, onSelect: () => exportAs("ndjson") },
             ]}
           />
         }
@@ -110,7 +111,7 @@ function Messages() {
 export function MessagesPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /connector/messages" title="Deliveries" what="deliveries">
+    <Guarded groupId={groupId} operation="GET /connector/messages" title={t("Deliveries")} what="deliveries">
       <Messages />
     </Guarded>
   );

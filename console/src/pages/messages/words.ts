@@ -1,6 +1,8 @@
 // States, outcomes and reasons of messages in words; the API has codes.
 import type { Schemas } from "~/api/client";
 import type { Tone } from "~/ui/pill";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/messages";
 
 export type Message = Schemas["Message"];
 export type MessageEvent = Schemas["ConnectorEvent"];
@@ -15,10 +17,10 @@ const STATUS_WORDS: Readonly<Record<string, readonly [Tone, string]>> = {
 
 const STATE_WORDS: Readonly<Record<string, readonly [Tone, string]>> = {
   queued: ["idle", "waiting"],
-  sending: ["idle", "being sent"],
+  sending: ["idle", t("beingSent")],
   succeeded: ["good", "delivered"],
-  failed: ["bad", "dead letter"],
-  expired: ["bad", "failed, no longer kept"],
+  failed: ["bad", t("deadLetter")],
+  expired: ["bad", t("failedNoLongerKept")],
   cancelled: ["idle", "cancelled"],
 };
 
@@ -28,7 +30,7 @@ export interface Words {
 }
 
 export function statusWords(event: Pick<MessageEvent, "status" | "attempts" | "message">): Words {
-  const [tone, label] = STATUS_WORDS[event.status ?? ""] ?? ["idle", event.status ?? "not known"];
+  const [tone, label] = STATUS_WORDS[event.status ?? ""] ?? ["idle", event.status ?? t("notKnown")];
   const attempts = event.attempts ?? 0;
   // An attempt counts when it begins: the first one has not failed yet.
   if (event.status === "processing" && attempts === 1 && !event.message) return { tone: "idle", label: "sending" };
@@ -39,7 +41,7 @@ export function statusWords(event: Pick<MessageEvent, "status" | "attempts" | "m
 export function stateWords(state: string, failedAttempts = 0): Words {
   const [tone, label] = STATE_WORDS[state] ?? ["idle", state];
   if (state === "queued" && failedAttempts > 0)
-    return { tone: "bad", label: `${failedAttempts} ${failedAttempts === 1 ? "attempt" : "attempts"} failed` };
+    return { tone: "bad", label: t("failedAttemptsValueFailed", { failedAttempts, value: t("attempts", { count: failedAttempts }) }) };
   return { tone, label };
 }
 
@@ -52,7 +54,7 @@ export function statsWords({ totalSucceed, totalFailed, totalStillProcessing, is
   ] as const;
   return counts
     .filter(([count]) => !isMore || count)
-    .map(([count, word]) => `${(count ?? 0).toLocaleString("en")}${isMore ? "+" : ""} ${word}`)
+    .map(([count, word]) => `${(count ?? 0).toLocaleString(LOCALE)}${isMore ? "+" : ""} ${word}`)
     .join(" · ");
 }
 
@@ -70,27 +72,27 @@ export function numbersOf(attempts: readonly Pick<Attempt, "number">[]): number[
 const OUTCOMES: Readonly<Record<string, string>> = {
   delivered: "delivered",
   rejected: "rejected",
-  unreachable: "no connection",
-  timed_out: "no response within 15 s",
-  egress_denied: "the address is not allowed",
-  tls_failed: "TLS failed",
-  login_rejected: "login rejected",
-  limit_exceeded: "too large, or too much was sent back",
-  gone: "gone: the receiver asked for no more",
-  recipient_gone: "the recipient no longer exists",
-  not_configured: "not configured",
-  invalid_message: "could not be encoded in the format",
+  unreachable: t("noConnection"),
+  timed_out: t("noResponseWithin15S"),
+  egress_denied: t("addressIsNotAllowed"),
+  tls_failed: t("TLSFailed"),
+  login_rejected: t("loginRejected"),
+  limit_exceeded: t("tooLargeOrTooMuchWas"),
+  gone: t("goneReceiverAskedForNoMore"),
+  recipient_gone: t("recipientNoLongerExists"),
+  not_configured: t("notConfigured"),
+  invalid_message: t("couldNotBeEncodedInFormat"),
   withdrawn: "withdrawn",
-  quota_used_up: "quota used up",
-  internal_error: "internal error",
-  orphaned: "the process that sent it died",
-  stopped: "the service was stopped meanwhile",
+  quota_used_up: t("quotaUsedUp"),
+  internal_error: t("internalError"),
+  orphaned: t("processThatSentItDied"),
+  stopped: t("serviceWasStoppedMeanwhile"),
 };
 
 export function outcomeWords(attempt: Pick<Attempt, "outcome" | "status">): string {
   const words = OUTCOMES[attempt.outcome] ?? attempt.outcome;
   if (attempt.status === null || attempt.status === undefined) return words;
-  return attempt.outcome === "delivered" ? `status ${attempt.status}` : `status ${attempt.status}, ${words}`;
+  return attempt.outcome === "delivered" ? t("statusStatus", { status: attempt.status }) : t("statusStatusWords", { status: attempt.status, words });
 }
 
 export function isDelivered(attempt: Pick<Attempt, "outcome">): boolean {
@@ -99,13 +101,13 @@ export function isDelivered(attempt: Pick<Attempt, "outcome">): boolean {
 
 const NOT_TAKEN: Readonly<Record<string, string>> = {
   disabled: "disabled",
-  created_later: "created after the record arrived",
-  device_type: "forwards other device types",
-  device_id: "forwards other devices",
-  filter_false: "its filter is false",
-  filter_failed: "its filter fails for this record",
-  not_evaluated: "its filter takes too long to say here",
-  matches_now: "would forward it now; it was changed since, or the delivery is no longer stored",
+  created_later: t("createdAfterRecordArrived"),
+  device_type: t("forwardsOtherDeviceTypes"),
+  device_id: t("forwardsOtherDevices"),
+  filter_false: t("itsFilterIsFalse"),
+  filter_failed: t("itsFilterFailsForThisRecord"),
+  not_evaluated: t("itsFilterTakesTooLongTo"),
+  matches_now: t("wouldForwardItNowItWas"),
 };
 
 export function notTakenWords(code: string): string {
@@ -121,22 +123,22 @@ export function canCancel(state: string): boolean {
 }
 
 const PHASES: Readonly<Record<string, string>> = {
-  resolve: "looking up the host name",
+  resolve: t("lookingUpHostName"),
   connect: "connecting",
-  proxy: "connecting through the proxy",
-  tls: "TLS handshake",
-  request: "waiting for a response",
-  response: "receiving the response",
+  proxy: t("connectingThroughProxy"),
+  tls: t("TLSHandshake"),
+  request: t("waitingForResponse"),
+  response: t("receivingResponse"),
   complete: "complete",
 };
 
 export function phaseWords(phase: string | null | undefined): string {
-  return PHASES[phase ?? ""] ?? phase ?? "not known";
+  return PHASES[phase ?? ""] ?? phase ?? t("notKnown");
 }
 
 // What the text of a body does not say about itself.
 export function bodyWords({ isBase64, isCut, size }: Schemas["ExchangeContent"]): string {
-  const notes = [isBase64 ? "in base64" : "", isCut ? `the beginning of ${size.toLocaleString("en")} bytes` : ""];
-  if (size === 0) return "no body";
+  const notes = [isBase64 ? t("inBase64") : "", isCut ? t("beginningOfSizeBytes", { size }) : ""];
+  if (size === 0) return t("noBody");
   return notes.filter(Boolean).join(", ");
 }

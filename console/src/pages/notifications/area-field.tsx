@@ -8,10 +8,11 @@ import { MapView } from "~/map/map-view";
 import { positionsQuery } from "~/pages/map/queries";
 import { useMay } from "~/api/may";
 import { MoreFields, TextArea, TextField } from "~/ui/field";
+import { t } from "~/messages/notifications";
 
 const DRAWING_HINTS: Record<"circle" | "polygon", string> = {
-  circle: "Press in the middle of the circle and drag outwards.",
-  polygon: "Press each corner; press the first one again to close it.",
+  circle: t("PressInMiddleOfCircleAnd"),
+  polygon: t("PressEachCornerPressFirstOne"),
 };
 
 export function AreaField({ groupId, text, error, onChange }: { groupId: string; text: string; error: string | undefined; onChange: (text: string) => void }) {
@@ -33,12 +34,12 @@ export function AreaField({ groupId, text, error, onChange }: { groupId: string;
     <div className="area-field">
       <div className="area-map">
         <MapView
-          label="Area"
+          label={t("Area")}
           fit={fit}
           controls={
             <>
-              {tool("circle", "Draw a circle")}
-              {tool("polygon", "Draw a polygon")}
+              {tool("circle", t("DrawCircle"))}
+              {tool("polygon", t("DrawPolygon"))}
             </>
           }
         >
@@ -53,14 +54,14 @@ export function AreaField({ groupId, text, error, onChange }: { groupId: string;
         </MapView>
       </div>
       <p className="field-hint" role="status">
-        {drawing ? DRAWING_HINTS[drawing] : area ? "Drag its points, or move them with the arrow keys; Delete removes a corner." : "Draw an area, or type one below."}
+        {drawing ? DRAWING_HINTS[drawing] : area ? t("DragItsPointsOrMoveThem") : t("DrawAreaOrTypeOneBelow")}
       </p>
       {circle && (
         <div className="area-circle">
           {(["lat", "lng", "radius"] as const).map((name) => (
             <TextField
               key={name}
-              label={{ lat: "Latitude", lng: "Longitude", radius: "Radius in metres" }[name]}
+              label={{ lat: t("Latitude"), lng: t("Longitude"), radius: t("RadiusInMetres") }[name]}
               type="number"
               step="any"
               value={circle[name]}
@@ -69,8 +70,8 @@ export function AreaField({ groupId, text, error, onChange }: { groupId: string;
           ))}
         </div>
       )}
-      <MoreFields summary="As GeoJSON" error={error}>
-        <TextArea label="A polygon of GeoJSON, or lat, lng and radius" isCode rows={4} error={error} value={text} onChange={(event) => onChange(event.target.value)} />
+      <MoreFields summary={t("AsGeoJSON")} error={error}>
+        <TextArea label={t("polygonOfGeoJSONOrLatLng")} isCode rows={4} error={error} value={text} onChange={(event) => onChange(event.target.value)} />
       </MoreFields>
     </div>
   );

@@ -13,12 +13,13 @@ import { conditionParams, missingInCondition, movedLimit, numberOrText } from ".
 import { useFormMeasurements } from "./condition-fields";
 import type { NotificationForm } from "./form";
 import { sliderOf, timesWords } from "./words";
+import { t } from "~/messages/notifications";
 
 const PAUSE_MS = 300;
 const WEEK_MS = 7 * 86_400_000;
 const DEVICES_MAX = 20;
 const EXAMINED_MAX = 200;
-const BAND_NOUNS = ["alarm that would have been raised", "alarms that would have been raised"] as const;
+const BAND_NOUNS = [t("alarmThatWouldHaveBeenRaised"), t("alarmsThatWouldHaveBeenRaised")] as const;
 
 // What decides when it is raised, and how often it is sent. To whom is not asked: it may not be filled in yet.
 function draftOf(form: NotificationForm): string {
@@ -99,7 +100,7 @@ export function Backtest({ groupId, form, onChange }: { groupId: string; form: N
   const bands = useMemo(() => {
     const alarms = items.find((each) => each.deviceId === deviceId)?.alarms ?? [];
     const tone: SeriesBand["tone"] = form.severity === "critical" ? "bad" : form.severity === "info" ? "idle" : "warn";
-    return { nouns: BAND_NOUNS, items: alarms.map((each) => ({ begin: momentOf(each.raisedAt) ?? 0, end: momentOf(each.resolvedAt), label: "would have been raised", tone })) };
+    return { nouns: BAND_NOUNS, items: alarms.map((each) => ({ begin: momentOf(each.raisedAt) ?? 0, end: momentOf(each.resolvedAt), label: t("wouldHaveBeenRaised"), tone })) };
   }, [backtest.data, deviceId, form.severity]);
   const limit = numberOrText(form.limit);
   const again = numberOrText(form.again);
@@ -107,17 +108,17 @@ export function Backtest({ groupId, form, onChange }: { groupId: string; form: N
   if (!mayTry || !mayRead) return null;
   const slider = sliderOf(drawing.points.flatMap((each) => [each.low, each.high]), typeof limit === "number" ? limit : undefined);
   return (
-    <section className="backtest" aria-label="In the last week">
+    <section className="backtest" aria-label={t("InLastWeek")}>
       <p role="status" className="backtest-words">
-        {backtest.isError ? <span className="ink-2">{backtest.error.message}</span> : backtest.data ? timesWords(backtest.data) : <span className="ink-2">Once the condition is written, this shows when it would have raised alarms in the last week.</span>}
+        {backtest.isError ? <span className="ink-2">{backtest.error.message}</span> : backtest.data ? timesWords(backtest.data) : <span className="ink-2">{t("OnceConditionIsWrittenThisShows")}</span>}
       </p>
       {isLimit && deviceId !== "" && (
         <>
-          {ids.length > 1 && <Select label="Device" options={ids.map((id, index) => [id, names[index] ?? id] as const)} value={deviceId} onChange={(event) => setChosen(event.target.value)} />}
-          <Series {...drawing.lines} label="The last week" span={span} isLoading={series.isPending} height={150} unit={known?.unit} bands={bands} limits={limits} />
+          {ids.length > 1 && <Select label={t("Device")} options={ids.map((id, index) => [id, names[index] ?? id] as const)} value={deviceId} onChange={(event) => setChosen(event.target.value)} />}
+          <Series {...drawing.lines} label={t("lastWeek")} span={span} isLoading={series.isPending} height={150} unit={known?.unit} bands={bands} limits={limits} />
           {slider && (
             <label className="backtest-slider">
-              Move the limit
+              {t("MoveLimit")}
               <input type="range" min={slider.min} max={slider.max} step={slider.step} value={typeof limit === "number" ? limit : slider.min} onChange={(event) => onChange(movedLimit(form, event.target.value))} />
             </label>
           )}

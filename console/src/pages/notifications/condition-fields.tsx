@@ -13,6 +13,7 @@ import { Duration, DurationField } from "~/ui/duration";
 import { expressionOf } from "./condition";
 import type { NotificationForm } from "./form";
 import { notificationsQuery } from "./queries";
+import { t } from "~/messages/notifications";
 
 interface Props {
   groupId: string;
@@ -30,13 +31,13 @@ export function useFormMeasurements(groupId: string, form: NotificationForm): re
 }
 
 function MeasurementInput({ form, error, items, onChange }: { form: NotificationForm; error: string | undefined; items: readonly NamedMeasurement[]; onChange: (name: string) => void }) {
-  const common = { "aria-label": "Measurement", "aria-invalid": error ? (true as const) : undefined, value: form.measurement };
+  const common = { "aria-label": t("Measurement"), "aria-invalid": error ? (true as const) : undefined, value: form.measurement };
   // Where measurements may not be listed their names are typed.
-  if (items.length === 0) return <input className="input sentence-name" placeholder="temperature" {...common} onChange={(event) => onChange(event.target.value)} />;
+  if (items.length === 0) return <input className="input sentence-name" placeholder={t("temperature")} {...common} onChange={(event) => onChange(event.target.value)} />;
   const isKnown = form.measurement === "" || items.some((each) => each.name === form.measurement);
   return (
     <select className="input sentence-name" {...common} onChange={(event) => onChange(event.target.value)}>
-      <option value="">a measurement</option>
+      <option value="">{t("measurement")}</option>
       {!isKnown && <option value={form.measurement}>{form.measurement}</option>}
       {items.map((each) => (
         <option key={each.name} value={each.name}>
@@ -63,30 +64,30 @@ export function ConditionSentence({ groupId, form, problem, recipients, onChange
   );
   return (
     <div className={`sentence-box ${errors.length > 0 ? "field-wrong" : ""}`}>
-      <div className="sentence" role="group" aria-label="Condition">
-        <span>When</span>
+      <div className="sentence" role="group" aria-label={t("Condition")}>
+        <span>{t("When")}</span>
         <MeasurementInput form={form} error={errorOf("measurement")} items={items} onChange={(measurement) => onChange({ measurement })} />
         <span className="sentence-part">
-          <span>is</span>
-          <select className="input sentence-word" aria-label="Above or below" value={direction} onChange={(event) => onChange({ direction: event.target.value as "above" | "below" })}>
-            <option value="above">above</option>
-            <option value="below">below</option>
+          <span>{t("is")}</span>
+          <select className="input sentence-word" aria-label={t("AboveOrBelow")} value={direction} onChange={(event) => onChange({ direction: event.target.value as "above" | "below" })}>
+            <option value="above">{t("above")}</option>
+            <option value="below">{t("below")}</option>
           </select>
         </span>
-        {number("Limit", "limit", "15", errorOf(direction))}
-        <span>for</span>
-        <Duration label="For at least" text={form.heldFor} error={errorOf("for")} onChange={(heldFor) => onChange({ heldFor })} />
+        {number(t("Limit"), "limit", "15", errorOf(direction))}
+        <span>{t("for")}</span>
+        <Duration label={t("ForAtLeast")} text={form.heldFor} error={errorOf("for")} onChange={(heldFor) => onChange({ heldFor })} />
         <span className="sentence-words">
-          notify <strong>{recipients || "the recipients below"}</strong>
+          {t.rich("notifyStrong", { strong: <strong>{recipients || t("recipientsBelow")}</strong> })}
         </span>
         <span className="sentence-part">
-          <span>as</span>
+          <span>{t("as")}</span>
           <SeveritySelect form={form} onChange={onChange} />
         </span>
-        <span className="sentence-words">and again when it is back to normal: {direction === "below" ? "at or above" : "at or below"}</span>
-        {number("Back to normal at", "again", form.limit || "15", errorOf("hysteresis"))}
-        <span>for</span>
-        <Duration label="Normal for at least" text={form.resolveFor} error={errorOf("resolveFor")} onChange={(resolveFor) => onChange({ resolveFor })} />
+        <span className="sentence-words">{t("andAgainWhenItIsBack", { value: direction === "below" ? t("atOrAbove") : t("atOrBelow") })}</span>
+        {number(t("BackToNormalAt"), "again", form.limit || "15", errorOf("hysteresis"))}
+        <span>{t("for")}</span>
+        <Duration label={t("NormalForAtLeast")} text={form.resolveFor} error={errorOf("resolveFor")} onChange={(resolveFor) => onChange({ resolveFor })} />
       </div>
       {errors.map((each, index) => (
         <p key={index} className="field-error">
@@ -94,7 +95,7 @@ export function ConditionSentence({ groupId, form, problem, recipients, onChange
         </p>
       ))}
       <button type="button" className="link" onClick={() => onChange({ mode: "expression", ...(form.condition ? {} : expressionOf(form)) })}>
-        Write it as an expression (CEL)
+        {t("WriteItAsExpressionCEL")}
       </button>
     </div>
   );
@@ -102,7 +103,7 @@ export function ConditionSentence({ groupId, form, problem, recipients, onChange
 
 function SeveritySelect({ form, onChange }: Pick<Props, "form" | "onChange">) {
   return (
-    <select className="input sentence-word" aria-label="Severity" value={form.severity} onChange={(event) => onChange({ severity: event.target.value })}>
+    <select className="input sentence-word" aria-label={t("Severity")} value={form.severity} onChange={(event) => onChange({ severity: event.target.value })}>
       {SEVERITIES.map((each) => (
         <option key={each} value={each}>
           {each}
@@ -116,10 +117,10 @@ export function ConditionExpressions({ form, problem, onChange }: Omit<Props, "g
   return (
     <>
       <TextArea
-        label="Condition"
+        label={t("Condition")}
         hint={
           <>
-            CEL over <code>values</code> (current values by name), <code>device</code> and <code>message</code>. For example values.temperature &gt; double(device.configuration.limit), or values.moisture &lt; 15.0 &amp;&amp; "roof" in device.tags
+            {t.rich("CELOverCodeCurrentValuesBy", { code: <code>values</code>, code2: <code>device</code>, code3: <code>message</code> })}
           </>
         }
         isCode
@@ -128,22 +129,22 @@ export function ConditionExpressions({ form, problem, onChange }: Omit<Props, "g
         error={fieldError(problem, "params.condition")}
         onChange={(event) => onChange({ condition: event.target.value })}
       />
-      <TextArea label="Back to normal if" hint="Empty: when the condition is false." isCode rows={2} value={form.resolve} error={fieldError(problem, "params.resolve")} onChange={(event) => onChange({ resolve: event.target.value })} />
+      <TextArea label={t("BackToNormalIf")} hint={t("EmptyWhenConditionIsFalse")} isCode rows={2} value={form.resolve} error={fieldError(problem, "params.resolve")} onChange={(event) => onChange({ resolve: event.target.value })} />
       <div className="condition-times">
-        <DurationField label="For at least" hint="Before it is raised." text={form.heldFor} error={fieldError(problem, "params.for")} onChange={(heldFor) => onChange({ heldFor })} />
-        <DurationField label="Normal for at least" hint="Before it is resolved." text={form.resolveFor} error={fieldError(problem, "params.resolveFor")} onChange={(resolveFor) => onChange({ resolveFor })} />
+        <DurationField label={t("ForAtLeast")} hint={t("BeforeItIsRaised")} text={form.heldFor} error={fieldError(problem, "params.for")} onChange={(heldFor) => onChange({ heldFor })} />
+        <DurationField label={t("NormalForAtLeast")} hint={t("BeforeItIsResolved")} text={form.resolveFor} error={fieldError(problem, "params.resolveFor")} onChange={(resolveFor) => onChange({ resolveFor })} />
       </div>
       <button type="button" className="link" onClick={() => onChange({ mode: "limit" })}>
-        Write it as a sentence
+        {t("WriteItAsSentence")}
       </button>
     </>
   );
 }
 
 const STALE_WORDS = [
-  ["keep", "the alarm stays as it is"],
-  ["resolve", "the alarm is resolved"],
-  ["raise", "it is raised for lack of data"],
+  ["keep", t("alarmStaysAsItIs")],
+  ["resolve", t("alarmIsResolved")],
+  ["raise", t("itIsRaisedForLackOf")],
 ] as const;
 const MORE_FIELDS = ["forMessages", "staleAfter", "onStale", "repeatEvery", "escalateAfter", "escalateTo"].map((each) => `params.${each}`);
 
@@ -154,13 +155,13 @@ export function AlarmMore({ groupId, form, problem, isMeasured, notificationId, 
   const others = (notifications.data ?? []).filter((each) => each.id !== notificationId);
   const { all: contacts } = useContactPoints(groupId);
   const { forMessages, staleAfter, repeatEvery, escalateAfter, escalateTo } = form;
-  const options: (readonly [string, string])[] = [["", "nobody else"]];
-  for (const each of contacts) options.push([each.id, `${nameOr(each.name, each.id)} (contact point)`]);
-  for (const each of others) options.push([each.id, `${nameOr(each.name, each.id)} (notification)`]);
+  const options: (readonly [string, string])[] = [["", t("nobodyElse")]];
+  for (const each of contacts) options.push([each.id, t("nameContactPoint", { name: nameOr(each.name, each.id) })]);
+  for (const each of others) options.push([each.id, t("nameNotification", { name: nameOr(each.name, each.id) })]);
   if (escalateTo && !options.some(([id]) => id === escalateTo)) options.push([escalateTo, escalateTo]);
   return (
     <MoreFields
-      summary={isMeasured ? "Records in a row, missing values, repeats, escalation" : "Repeats, escalation"}
+      summary={isMeasured ? t("RecordsInRowMissingValuesRepeats") : t("RepeatsEscalation")}
       hasValue={Boolean(repeatEvery || escalateAfter || escalateTo || (isMeasured && (forMessages || staleAfter)))}
       error={fieldErrors(problem, MORE_FIELDS)}
       refusal={problem}
@@ -168,33 +169,33 @@ export function AlarmMore({ groupId, form, problem, isMeasured, notificationId, 
       {isMeasured && (
         <>
           <TextField
-            label="Records in a row"
-            hint="The condition must hold for all of them; empty for one."
+            label={t("RecordsInRow")}
+            hint={t("conditionMustHoldForAllOf")}
             inputMode="numeric"
             value={forMessages}
             error={fieldError(problem, "params.forMessages")}
             onChange={(event) => onChange({ forMessages: event.target.value })}
           />
-          <DurationField label="A value holds for" hint="Empty: until the next one." placeholder="" text={staleAfter} error={fieldError(problem, "params.staleAfter")} onChange={(text) => onChange({ staleAfter: text })} />
-          <Select label="If no value arrives by then" options={STALE_WORDS} error={fieldError(problem, "params.onStale")} value={form.onStale} onChange={(event) => onChange({ onStale: event.target.value })} />
+          <DurationField label={t("valueHoldsFor")} hint={t("EmptyUntilNextOne")} placeholder="" text={staleAfter} error={fieldError(problem, "params.staleAfter")} onChange={(text) => onChange({ staleAfter: text })} />
+          <Select label={t("IfNoValueArrivesByThen")} options={STALE_WORDS} error={fieldError(problem, "params.onStale")} value={form.onStale} onChange={(event) => onChange({ onStale: event.target.value })} />
         </>
       )}
       <DurationField
-        label="Sent again every"
-        hint="While it is open and nobody has acknowledged it; empty for once."
+        label={t("SentAgainEvery")}
+        hint={t("WhileItIsOpenAndNobody")}
         placeholder=""
         text={repeatEvery}
         error={fieldError(problem, "params.repeatEvery")}
         onChange={(text) => onChange({ repeatEvery: text })}
       />
       <Select
-        label="If nobody acknowledges it, send it to"
+        label={t("IfNobodyAcknowledgesItSendIt")}
         options={options}
         error={fieldError(problem, "params.escalateTo")}
         value={escalateTo}
         onChange={(event) => onChange({ escalateTo: event.target.value })}
       />
-      <DurationField label="After" hint="Since it was raised." placeholder="" text={escalateAfter} error={fieldError(problem, "params.escalateAfter")} onChange={(text) => onChange({ escalateAfter: text })} />
+      <DurationField label={t("After")} hint={t("SinceItWasRaised")} placeholder="" text={escalateAfter} error={fieldError(problem, "params.escalateAfter")} onChange={(text) => onChange({ escalateAfter: text })} />
       {children}
     </MoreFields>
   );
@@ -202,5 +203,5 @@ export function AlarmMore({ groupId, form, problem, isMeasured, notificationId, 
 
 // Of alarms without a sentence.
 export function SeverityField({ form, problem, onChange }: Omit<Props, "groupId">) {
-  return <Select label="Severity" options={SEVERITIES.map((each) => [each, each] as const)} error={fieldError(problem, "params.severity")} value={form.severity} onChange={(event) => onChange({ severity: event.target.value })} />;
+  return <Select label={t("Severity")} options={SEVERITIES.map((each) => [each, each] as const)} error={fieldError(problem, "params.severity")} value={form.severity} onChange={(event) => onChange({ severity: event.target.value })} />;
 }

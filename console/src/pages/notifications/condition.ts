@@ -2,6 +2,7 @@
 import type { Params } from "~/pages/connectors/params";
 import { secondsWords } from "~/seconds";
 import { withUnit, type MeasurementWords } from "~/alarms/words";
+import { t } from "~/messages/notifications";
 
 export type Mode = "limit" | "expression";
 
@@ -23,18 +24,18 @@ export interface ConditionForm {
 }
 
 export const CONDITION_LABELS: Readonly<Record<keyof ConditionForm, string>> = {
-  mode: "Written as",
-  measurement: "Measurement",
-  direction: "Above or below",
-  limit: "Limit",
-  again: "Back to normal at",
-  heldFor: "For at least",
-  resolveFor: "Normal for at least",
-  staleAfter: "A value holds for",
-  onStale: "Without a value",
-  forMessages: "Records in a row",
-  condition: "Condition",
-  resolve: "Back to normal if",
+  mode: t("WrittenAs"),
+  measurement: t("Measurement"),
+  direction: t("AboveOrBelow"),
+  limit: t("Limit"),
+  again: t("BackToNormalAt"),
+  heldFor: t("ForAtLeast"),
+  resolveFor: t("NormalForAtLeast"),
+  staleAfter: t("valueHoldsFor"),
+  onStale: t("WithoutValue"),
+  forMessages: t("RecordsInRow"),
+  condition: t("Condition"),
+  resolve: t("BackToNormalIf"),
 };
 
 export const CONDITION_PARAMS = ["measurement", "above", "below", "hysteresis", "for", "forMessages", "resolveFor", "staleAfter", "onStale", "condition", "resolve"] as const;
@@ -112,11 +113,11 @@ export function conditionParams(form: ConditionForm): Record<string, unknown> {
 }
 
 export function missingInCondition(form: ConditionForm): string | undefined {
-  if (form.mode === "expression") return form.condition.trim() ? undefined : "It needs a condition.";
-  if (!form.measurement) return "It needs a measurement.";
-  if (!form.limit.trim()) return "It needs a limit.";
+  if (form.mode === "expression") return form.condition.trim() ? undefined : t("ItNeedsCondition");
+  if (!form.measurement) return t("ItNeedsMeasurement");
+  if (!form.limit.trim()) return t("ItNeedsLimit");
   const hysteresis = hysteresisOf(form);
-  if (typeof hysteresis === "number" && hysteresis < 0) return `It cannot be back to normal ${form.direction} its limit.`;
+  if (typeof hysteresis === "number" && hysteresis < 0) return t("ItCannotBeBackToNormal", { direction: form.direction });
   return undefined;
 }
 
@@ -128,7 +129,7 @@ function celNumber(text: string): string {
 
 // The sentence as an expression, to begin with.
 export function expressionOf({ measurement, direction, limit, again }: ConditionForm): { condition: string; resolve: string } {
-  const value = /^[A-Za-z_]\w*$/.test(measurement) ? `values.${measurement}` : `values[${JSON.stringify(measurement)}]`;
+  const value = /^[A-Za-z_]\w*$/.test(measurement) ? `values.${measurement}` : t("valuesMeasurement", { measurement: JSON.stringify(measurement) });
   const [beyond, clear] = direction === "above" ? [">", "<="] : ["<", ">="];
   if (!measurement) return { condition: "", resolve: "" };
   return { condition: `${value} ${beyond} ${celNumber(limit)}`, resolve: again.trim() ? `${value} ${clear} ${celNumber(again)}` : "" };
@@ -140,8 +141,8 @@ export function conditionWords(params: Params, measurement?: MeasurementWords): 
   const { measurement: name, direction, limit, heldFor, forMessages } = conditionOf(params);
   const known = measurement ?? { name };
   const text = typeof params[direction] === "number" ? withUnit(params[direction], known) : limit;
-  const held = heldFor ? ` for ${secondsWords(Number(heldFor))}` : "";
-  return `${known.label || name} is ${direction} ${text}${held}${forMessages ? ` in ${forMessages} records` : ""}`;
+  const held = heldFor ? ` ${t("forSecondsWords", { secondsWords: secondsWords(Number(heldFor)) })}` : "";
+  return t("valueIsDirectionTextHeldValue2", { value: known.label || name, direction, text, held, value2: forMessages ? ` ${t("inForMessagesRecords", { forMessages })}` : "" });
 }
 
 // The limit somewhere else; where it is fine again moves along.

@@ -6,6 +6,7 @@ import { differing, type VersionRow } from "~/ui/versions";
 import { areaOf, geofenceOf, parseArea } from "~/map/area";
 import { conditionOf, conditionParams, CONDITION_LABELS, CONDITION_PARAMS, EMPTY_CONDITION, missingInCondition, numberOrText, type ConditionForm } from "./condition";
 import { clock, hasAlarms, parseSchedule, usesArea } from "./words";
+import { t } from "~/messages/notifications";
 
 type Notification = Schemas["Notification"];
 
@@ -57,30 +58,30 @@ export const THRESHOLDS: Readonly<Record<string, "batteryBelow" | "silentAfter" 
 
 export const LABELS: Readonly<Record<keyof NotificationForm, string>> = {
   name: "Name",
-  description: "Description",
-  reason: "Reason",
-  deviceId: "Device",
-  deviceTypes: "Device types",
-  when: "Condition",
-  subject: "Subject",
-  body: "Text",
-  throttle: "Throttle",
-  batteryBelow: "Battery below",
-  silentAfter: "Silent after",
-  failingAfter: "Failing after",
-  geofence: "Area",
-  subgroups: "With groups below",
-  severity: "Severity",
-  repeatEvery: "Sent again every",
-  escalateAfter: "Escalated after",
-  escalateTo: "Escalated to",
+  description: t("Description"),
+  reason: t("Reason"),
+  deviceId: t("Device"),
+  deviceTypes: t("DeviceTypes"),
+  when: t("Condition"),
+  subject: t("Subject"),
+  body: t("Text"),
+  throttle: t("Throttle"),
+  batteryBelow: t("BatteryBelow"),
+  silentAfter: t("SilentAfter"),
+  failingAfter: t("FailingAfter"),
+  geofence: t("Area"),
+  subgroups: t("WithGroupsBelow"),
+  severity: t("Severity"),
+  repeatEvery: t("SentAgainEvery"),
+  escalateAfter: t("EscalatedAfter"),
+  escalateTo: t("EscalatedTo"),
   ...CONDITION_LABELS,
   day: "Day",
-  from: "From",
+  from: t("From"),
   to: "To",
-  timezone: "Time zone",
-  contactPoints: "Contact points",
-  values: "Destination",
+  timezone: t("TimeZone"),
+  contactPoints: t("ContactPoints"),
+  values: t("Destination"),
 };
 
 export function contactPointsOf(form: NotificationForm): string[] {
@@ -182,12 +183,12 @@ export function differences(mine: NotificationForm, theirs: NotificationForm): V
 }
 
 export function isComplete(form: NotificationForm, type: string, fields: readonly FormField[]): string | undefined {
-  if (!form.name.trim()) return "It needs a name.";
-  if (type === "contactPoints" && !form.contactPoints) return "It needs a contact point.";
-  if (ownFields(fields).some((each) => each.isRequired && !(form.values[each.path] ?? "").trim())) return "The destination is not filled in yet.";
+  if (!form.name.trim()) return t("ItNeedsName");
+  if (type === "contactPoints" && !form.contactPoints) return t("ItNeedsContactPoint");
+  if (ownFields(fields).some((each) => each.isRequired && !(form.values[each.path] ?? "").trim())) return t("destinationIsNotFilledInYet");
   const missing = form.reason === "measurement" ? missingInCondition(form) : undefined;
   if (missing) return missing;
-  if (usesArea(form.reason) && !areaOf(geofenceText(form.geofence))) return "It needs an area.";
+  if (usesArea(form.reason) && !areaOf(geofenceText(form.geofence))) return t("ItNeedsArea");
   return undefined;
 }
 

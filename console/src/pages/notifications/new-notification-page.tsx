@@ -11,17 +11,18 @@ import { bodyOf, emptyForm, isComplete } from "./form";
 import { NotificationFields } from "./notification-fields";
 import { notificationTypesQuery } from "./queries";
 import { TypeChoice } from "./type-choice";
+import { t } from "~/messages/notifications";
 import "~/pages/connectors/connectors.css";
 import "./notifications.css";
 
 const route = getRouteApi("/frame/g/$groupId/notifications/new");
 
 const TYPE_HINTS: Readonly<Record<string, string>> = {
-  email: "A mail of its own to each address",
-  webhook: "A request to a URL, signed by Standard Webhooks",
-  push: "To phones and browsers of the members",
-  chat: "Slack, Telegram, PagerDuty and others",
-  contactPoints: "To recipients that several notifications share",
+  email: t("mailOfItsOwnToEach"),
+  webhook: t("requestToURLSignedByStandard"),
+  push: t("ToPhonesAndBrowsersOfMembers"),
+  chat: t("SlackTelegramPagerDutyAndOthers"),
+  contactPoints: t("ToRecipientsThatSeveralNotificationsShare"),
 };
 
 function NewFields({ groupId, type, area }: { groupId: string; type: Schemas["NotificationType"]; area: string | undefined }) {
@@ -34,7 +35,7 @@ function NewFields({ groupId, type, area }: { groupId: string; type: Schemas["No
     mutationFn: () => read(api.POST("/notification", { body: { groupId, type: type.type, ...bodyOf(form, fields) } })),
     onSuccess: (created) => {
       void client.invalidateQueries({ queryKey: ["notifications", groupId] });
-      showToast(`${created.name ?? "It"} fires from now on.`);
+      showToast(t("nameFiresFromNowOn", { name: created.name ?? t("It") }));
       void navigate({ to: "/g/$groupId/notifications/$notificationId", params: { groupId, notificationId: created.id } });
     },
   });
@@ -52,14 +53,14 @@ export function NewNotificationPage() {
   const setSearch = route.useNavigate();
   const { isOperator } = useRights(groupId);
   return (
-    <NewPage groupId={groupId} title="New notification" list={{ to: "/g/$groupId/notifications", label: "Notifications" }} operation="POST /notification" query={useQuery(notificationTypesQuery)}>
+    <NewPage groupId={groupId} title={t("NewNotification")} list={{ to: "/g/$groupId/notifications", label: t("Notifications") }} operation="POST /notification" query={useQuery(notificationTypesQuery)}>
       {(types) => {
         const chosen = types.find((each) => each.type === type && !each.unavailable);
         return (
           <>
             <TypeChoice
-              title="How is it sent?"
-              label="Type of notification"
+              title={t("HowIsItSent")}
+              label={t("TypeOfNotification")}
               types={types}
               hints={TYPE_HINTS}
               chosen={chosen?.type}

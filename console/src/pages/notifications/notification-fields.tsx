@@ -14,6 +14,7 @@ import { AlarmMore, ConditionExpressions, ConditionSentence, SeverityField } fro
 import { THRESHOLDS, contactPointsOf, ownFields, type NotificationForm } from "./form";
 import { ALERTS, DAYS, hasAlarms, isAlert, parseSchedule, recipientWords, scheduleWords, usesArea } from "./words";
 import { WeekPicker } from "./week-picker";
+import { t } from "~/messages/notifications";
 
 interface Props {
   groupId: string;
@@ -29,7 +30,7 @@ interface Props {
 
 const THRESHOLD_LABELS = {
   batteryBelow: ["Below (%)", "20"],
-  failingAfter: ["Failures in a row", "5"],
+  failingAfter: [t("FailuresInRow"), "5"],
 } as const;
 
 function Reason({ groupId, type, notificationId, form, fields, problem, onChange }: Props) {
@@ -49,17 +50,17 @@ function Reason({ groupId, type, notificationId, form, fields, problem, onChange
   );
   const threshold = THRESHOLDS[form.reason];
   return (
-    <Card title="Fires when" className="form fires-when">
+    <Card title={t("FiresWhen")} className="form fires-when">
       <fieldset className="reasons">
-        <legend className="visually-hidden">Fires when</legend>
+        <legend className="visually-hidden">{t("FiresWhen")}</legend>
         {ALERTS.map(({ reason, label, hint }) => choice(reason, label, hint, form.reason === reason))}
-        {choice("", "Any event", "For every event that a device sends.", form.reason === "")}
-        {choice("status", "Custom event", "For events of that type, and data records with that reason.", isOwn)}
+        {choice("", t("AnyEvent"), t("ForEveryEventThatDeviceSends"), form.reason === "")}
+        {choice("status", t("CustomEvent"), t("ForEventsOfThatTypeAnd"), isOwn)}
       </fieldset>
       {fieldError(problem, "reason") && <p className="field-error">{fieldError(problem, "reason")}</p>}
-      {isOwn && <TextField label="Reason" error={fieldError(problem, "reason")} value={form.reason} onChange={(event) => onChange({ reason: event.target.value || "status" })} />}
+      {isOwn && <TextField label={t("Reason")} error={fieldError(problem, "reason")} value={form.reason} onChange={(event) => onChange({ reason: event.target.value || "status" })} />}
       {threshold === "silentAfter" && (
-        <DurationField label="Silent for" hint="Empty: 1 day." placeholder="" error={fieldError(problem, "params.silentAfter")} text={form.silentAfter} onChange={(silentAfter) => onChange({ silentAfter })} />
+        <DurationField label={t("SilentFor")} hint={t("Empty1Day")} placeholder="" error={fieldError(problem, "params.silentAfter")} text={form.silentAfter} onChange={(silentAfter) => onChange({ silentAfter })} />
       )}
       {threshold && threshold !== "silentAfter" && (
         <TextField
@@ -77,7 +78,7 @@ function Reason({ groupId, type, notificationId, form, fields, problem, onChange
       {isMeasured && <Backtest groupId={groupId} form={form} onChange={onChange} />}
       {hasAlarms(form.reason) && !(isMeasured && form.mode === "limit") && <SeverityField form={form} problem={problem} onChange={onChange} />}
       {hasAlarms(form.reason) && <AlarmMore groupId={groupId} form={form} problem={problem} isMeasured={isMeasured} notificationId={notificationId} onChange={onChange} />}
-      {!isMeasured && <TextField label="Only if" hint="CEL over message; empty for always. For example message.radius < 500" error={fieldError(problem, "params.when")} value={form.when} onChange={(event) => onChange({ when: event.target.value })} />}
+      {!isMeasured && <TextField label={t("OnlyIf")} hint={t("CELOverMessageEmptyForAlways")} error={fieldError(problem, "params.when")} value={form.when} onChange={(event) => onChange({ when: event.target.value })} />}
     </Card>
   );
 }
@@ -87,26 +88,26 @@ function ScheduleFields({ form, problem, onChange }: Props) {
   const time = (text: string) => (text ? { Hours: Number(text.split(":")[0]), Minutes: Number(text.split(":")[1]) } : undefined);
   const schedule = form.day ? JSON.stringify({ Day: Number(form.day), From: time(form.from), To: time(form.to) }) : "";
   return (
-    <Card title="When it may be sent" className="form">
+    <Card title={t("WhenItMayBeSent")} className="form">
       <WeekPicker schedule={schedule} onDraw={onChange} />
-      <p className="field-hint">{scheduleWords(parseSchedule(schedule), form.timezone)}. Drag on a day to draw another time.</p>
+      <p className="field-hint">{t("scheduleWordsDragOnDayToDraw", { scheduleWords: scheduleWords(parseSchedule(schedule), form.timezone) })}</p>
       <div className="schedule">
-        <Select label="Day" error={fieldError(problem, "schedule")} options={[["", "Always"], ...DAYS.map((day, index) => [String(index + 1), day] as const)]} value={form.day} onChange={(event) => onChange({ day: event.target.value })} />
+        <Select label={t("Day")} error={fieldError(problem, "schedule")} options={[["", t("Always")], ...DAYS.map((day, index) => [String(index + 1), day] as const)]} value={form.day} onChange={(event) => onChange({ day: event.target.value })} />
         {form.day && (
           <>
-            <TextField label="From" type="time" value={form.from} onChange={(event) => onChange({ from: event.target.value })} />
-            <TextField label="To" type="time" value={form.to} onChange={(event) => onChange({ to: event.target.value })} />
+            <TextField label={t("From")} type="time" value={form.from} onChange={(event) => onChange({ from: event.target.value })} />
+            <TextField label={t("To")} type="time" value={form.to} onChange={(event) => onChange({ to: event.target.value })} />
           </>
         )}
         <Select
-          label="Time zone"
+          label={t("TimeZone")}
           error={fieldError(problem, "params.timezone")}
           options={[...new Set(["UTC", form.timezone, ...zones])].map((each) => [each, each] as const)}
           value={form.timezone}
           onChange={(event) => onChange({ timezone: event.target.value })}
         />
       </div>
-      <DurationField label="Throttle" hint="At most one per device in this time; empty: all are sent." placeholder="" error={fieldError(problem, "params.throttle")} text={form.throttle} onChange={(throttle) => onChange({ throttle })} />
+      <DurationField label={t("Throttle")} hint={t("AtMostOnePerDeviceIn")} placeholder="" error={fieldError(problem, "params.throttle")} text={form.throttle} onChange={(throttle) => onChange({ throttle })} />
     </Card>
   );
 }
@@ -119,12 +120,12 @@ export function NotificationFields(props: Props) {
     <>
       <Reason {...props} />
       <div className="column">
-        <Card title="Name" className="form">
-          <TextField label="Name" error={fieldError(problem, "name")} value={form.name} onChange={(event) => onChange({ name: event.target.value })} />
+        <Card title={t("Name")} className="form">
+          <TextField label={t("Name")} error={fieldError(problem, "name")} value={form.name} onChange={(event) => onChange({ name: event.target.value })} />
         </Card>
-        <Card title="To whom" className="form">
+        <Card title={t("ToWhom")} className="form">
           {fieldError(problem, "type") && <p className="field-error">{fieldError(problem, "type")}</p>}
-          {type === "push" && <p className="ink-2">To every member of the group who has registered a phone or a browser.</p>}
+          {type === "push" && <p className="ink-2">{t("ToEveryMemberOfGroupWho")}</p>}
           <TypeFields
             fields={own}
             isShown={(each) => each.isRequired}
@@ -134,25 +135,25 @@ export function NotificationFields(props: Props) {
           />
           <ContactPointsField
             groupId={groupId}
-            label={isContactsOnly ? "Contact points (required)" : "Contact points"}
-            hint={isContactsOnly ? "It is sent to each of them." : "It is sent to them as well."}
+            label={isContactsOnly ? t("ContactPointsRequired") : t("ContactPoints")}
+            hint={isContactsOnly ? t("ItIsSentToEachOf") : t("ItIsSentToThemAs")}
             error={fieldError(problem, "params.contactPoints")}
             ids={contactPointsOf(form)}
             onChange={(ids) => onChange({ contactPoints: ids.join(",") })}
           />
         </Card>
-        <Card title="For which devices" className="form">
-          <Checkbox label="Devices of the groups below as well" checked={form.subgroups === "true"} onChange={(event) => onChange({ subgroups: event.target.checked ? "true" : "" })} />
+        <Card title={t("ForWhichDevices")} className="form">
+          <Checkbox label={t("DevicesOfGroupsBelowAsWell")} checked={form.subgroups === "true"} onChange={(event) => onChange({ subgroups: event.target.checked ? "true" : "" })} />
           {fieldError(problem, "params.subgroups") && <p className="field-error">{fieldError(problem, "params.subgroups")}</p>}
-          <TextField label="Device types" hint="Separated by commas; empty for all." error={fieldError(problem, "deviceTypes")} value={form.deviceTypes} onChange={(event) => onChange({ deviceTypes: event.target.value })} />
-          <DevicesField groupId={groupId} label="Device" hint="None chosen: for all." error={fieldError(problem, "deviceId")} ids={form.deviceId ? [form.deviceId] : []} max={1} onChange={([deviceId = ""]) => onChange({ deviceId })} />
+          <TextField label={t("DeviceTypes")} hint={t("SeparatedByCommasEmptyForAll")} error={fieldError(problem, "deviceTypes")} value={form.deviceTypes} onChange={(event) => onChange({ deviceTypes: event.target.value })} />
+          <DevicesField groupId={groupId} label={t("Device")} hint={t("NoneChosenForAll")} error={fieldError(problem, "deviceId")} ids={form.deviceId ? [form.deviceId] : []} max={1} onChange={([deviceId = ""]) => onChange({ deviceId })} />
         </Card>
       </div>
       <div className="column">
         <ScheduleFields {...props} />
-        <Card title="Text" note="empty for the default text" className="form">
-          <TextField label="Subject" placeholder="{{ message.deviceName }} is too warm" error={fieldError(problem, "params.subject")} value={form.subject} onChange={(event) => onChange({ subject: event.target.value })} />
-          <TextArea label="Body" hint="{{ … }} is an expression; it is checked when you save." rows={3} error={fieldError(problem, "params.body")} value={form.body} onChange={(event) => onChange({ body: event.target.value })} />
+        <Card title={t("Text")} note={t("emptyForDefaultText")} className="form">
+          <TextField label={t("Subject")} placeholder={t("messageDeviceNameIsTooWarm")} error={fieldError(problem, "params.subject")} value={form.subject} onChange={(event) => onChange({ subject: event.target.value })} />
+          <TextArea label={t("Body")} hint={t("isExpressionItIsCheckedWhen")} rows={3} error={fieldError(problem, "params.body")} value={form.body} onChange={(event) => onChange({ body: event.target.value })} />
         </Card>
       </div>
     </>

@@ -23,6 +23,7 @@ import { notificationQuery, notificationTypesQuery, refreshNotification, type No
 import { NotificationSwitch } from "./toggle";
 import { WeekBar } from "./week-bar";
 import { parseSchedule, recipientWords, scheduleWords } from "./words";
+import { t } from "~/messages/notifications";
 import "~/pages/connectors/connectors.css";
 import "./notifications.css";
 
@@ -36,25 +37,25 @@ function About({ notification }: { notification: Notification }) {
     <Card>
       <Facts
         rows={[
-          ["Fires when", <ReasonText key="reason" notification={notification} />],
-          ["To", recipientWords(notification.type, params, nameOf)],
+          [t("FiresWhen"), <ReasonText key="reason" notification={notification} />],
+          [t("To"), recipientWords(notification.type, params, nameOf)],
           [
-            "May be sent",
+            t("MayBeSent"),
             <>
               <WeekBar schedule={notification.schedule} zone={zoneOf(notification)} /> {scheduleWords(parseSchedule(notification.schedule), zoneOf(notification))}
             </>,
           ],
-          ["Last fired", <TimeText at={notification.lastFiredAt} withAgo none="never" />],
-          ["Last sent", <TimeText at={notification.lastSentAt} withAgo none="never" />],
+          [t("LastFired"), <TimeText at={notification.lastFiredAt} withAgo none={t("never")} />],
+          [t("LastSent"), <TimeText at={notification.lastSentAt} withAgo none={t("never")} />],
           [
-            "Last error",
+            t("LastError"),
             notification.error?.message ? (
               <>
                 <TimeText at={notification.error.at} withAgo /> {notification.error.message}
                 {since && (
                   <>
                     {" "}
-                    · failing since <TimeText at={since} withAgo />
+                    {t.rich("failingSinceTime", { time: <TimeText at={since} withAgo /> })}
                   </>
                 )}
               </>
@@ -83,7 +84,7 @@ function Fields({ notification, fields }: { notification: Notification; fields: 
     readNewest: () => fetchNewest(notificationQuery(groupId, notificationId)),
     onStored: (version) => refreshNotification(client, version),
     compare: differences,
-    savedText: "Saved.",
+    savedText: t("Saved"),
     fields: [...WIRE_FIELDS, ...paramNames(fields)],
   });
   return (
@@ -110,13 +111,13 @@ function Actions({ notification }: { notification: Notification }) {
   const test = useMutation({
     mutationFn: () => read(api.POST("/notification/test", { body: { groupId, notificationId } })),
     onSuccess: ({ queued }) => {
-      showToast(queued === 1 ? "One test is on its way." : `${queued} tests are on their way.`);
+      showToast(t("countTestsAreOnTheirWay", { count: queued }));
       void client.invalidateQueries({ queryKey: ["notification", groupId, notificationId] });
     },
     onError: (error) => void showToast(error.message, { tone: "bad" }),
   });
   const remove = () => {
-    hold(`Deleting ${name}`, async () => {
+    hold(t("DeletingName", { name }), async () => {
       await read(api.DELETE("/notification", { params: { query: { name: groupId, notificationId } } }));
       client.removeQueries({ queryKey: ["notification", groupId, notificationId] });
       await client.invalidateQueries({ queryKey: ["notifications", groupId] });
@@ -126,11 +127,11 @@ function Actions({ notification }: { notification: Notification }) {
   return (
     <>
       <NotificationSwitch notification={notification} />
-      <Button writes onClick={() => test.mutate()} disabled={test.isPending} title="Sends sample content to every recipient, regardless of schedule and throttle. At most five a minute">
-        Test
+      <Button writes onClick={() => test.mutate()} disabled={test.isPending} title={t("SendsSampleContentToEveryRecipient")}>
+        {t("Test")}
       </Button>
       <Button look="danger" onClick={remove}>
-        Delete
+        {t("Delete")}
       </Button>
     </>
   );
@@ -145,12 +146,12 @@ export function NotificationPage() {
   return (
     <>
       <PageHeader
-        title={found?.name ?? "Notification"}
+        title={found?.name ?? t("Notification")}
         above={
           <>
             {group.data?.name} /{" "}
             <Link to="/g/$groupId/notifications" params={{ groupId }}>
-              Notifications
+              {t("Notifications")}
             </Link>
           </>
         }
@@ -158,11 +159,11 @@ export function NotificationPage() {
         below={found && <IdText id={found.id} />}
         actions={found && mayWrite && <Actions notification={found} />}
       />
-      <QueryView query={query} noun="notification" operation="GET /notification" groupId={groupId}>
+      <QueryView query={query} noun={t("notification")} operation="GET /notification" groupId={groupId}>
         {(notification) => (
           <>
             <About notification={notification} />
-            {mayWrite ? <Edit key={notification.id} notification={notification} /> : <Locked label="Edit" operation="PUT /notification" groupId={groupId} />}
+            {mayWrite ? <Edit key={notification.id} notification={notification} /> : <Locked label={t("Edit")} operation="PUT /notification" groupId={groupId} />}
           </>
         )}
       </QueryView>

@@ -17,6 +17,7 @@ import { notificationsQuery, type Notification } from "./queries";
 import { NotificationSwitch } from "./toggle";
 import { WeekBar } from "./week-bar";
 import { reasonWords, recipientWords } from "./words";
+import { t } from "~/messages/notifications";
 import "./notifications.css";
 
 const route = getRouteApi("/frame/g/$groupId/notifications");
@@ -24,7 +25,7 @@ const route = getRouteApi("/frame/g/$groupId/notifications");
 export function StatePill({ notification }: { notification: Notification }) {
   const { error, filterFailing } = notification;
   const message = error?.message ?? "";
-  if (notification.enabled === false) return <Pill tone="idle">disabled</Pill>;
+  if (notification.enabled === false) return <Pill tone="idle">{t("disabled")}</Pill>;
   if (error?.since || (message && !filterFailing))
     return (
       <Pill tone={error?.since ? "bad" : "idle"} title={message}>
@@ -33,11 +34,11 @@ export function StatePill({ notification }: { notification: Notification }) {
     );
   if (filterFailing)
     return (
-      <Pill tone="warn" title={`condition fails for ${filterFailing.failed} of ${filterFailing.evaluated}: ${message}`}>
-        fails for {filterFailing.failed} of {filterFailing.evaluated}
+      <Pill tone="warn" title={t("conditionFailsForFailedOfEvaluated", { failed: filterFailing.failed, evaluated: filterFailing.evaluated, message })}>
+        {t("failsForFailedOfEvaluated", { failed: filterFailing.failed, evaluated: filterFailing.evaluated })}
       </Pill>
     );
-  return <span className="ink-3">no error</span>;
+  return <span className="ink-3">{t("noError")}</span>;
 }
 
 export function zoneOf(notification: Notification): string {
@@ -65,7 +66,7 @@ function useColumns(groupId: string, hasGroups: boolean): Column<Notification>[]
     const columns: Column<Notification>[] = [
       {
         id: "name",
-        head: "Name",
+        head: t("Name"),
         width: "minmax(110px, 1fr)",
         card: "title",
         cell: (row) => (
@@ -74,15 +75,15 @@ function useColumns(groupId: string, hasGroups: boolean): Column<Notification>[]
           </Link>
         ),
       },
-      { id: "reason", head: "Fires when", width: "minmax(150px, 1.6fr)", card: "wide", cell: (row) => <ReasonText notification={row} /> },
-      { id: "to", head: "To", width: "minmax(110px, 1.2fr)", cell: (row) => <RecipientText notification={row} /> },
-      { id: "schedule", head: "Week", width: "88px", cell: (row) => <WeekBar schedule={row.schedule} zone={zoneOf(row)} /> },
-      { id: "fired", head: "Last fired", width: "148px", card: "line", cell: (row) => <TimeText at={row.lastFiredAt} precision="minute" none="never" /> },
-      { id: "sent", head: "Last sent", width: "148px", cell: (row) => <TimeText at={row.lastSentAt} precision="minute" none="never" /> },
-      { id: "error", head: "State", width: "minmax(144px, 1fr)", card: "line", cell: (row) => <StatePill notification={row} /> },
+      { id: "reason", head: t("FiresWhen"), width: "minmax(150px, 1.6fr)", card: "wide", cell: (row) => <ReasonText notification={row} /> },
+      { id: "to", head: t("To"), width: "minmax(110px, 1.2fr)", cell: (row) => <RecipientText notification={row} /> },
+      { id: "schedule", head: t("Week"), width: "88px", cell: (row) => <WeekBar schedule={row.schedule} zone={zoneOf(row)} /> },
+      { id: "fired", head: t("LastFired"), width: "148px", card: "line", cell: (row) => <TimeText at={row.lastFiredAt} precision="minute" none={t("never")} /> },
+      { id: "sent", head: t("LastSent"), width: "148px", cell: (row) => <TimeText at={row.lastSentAt} precision="minute" none={t("never")} /> },
+      { id: "error", head: t("State"), width: "minmax(144px, 1fr)", card: "line", cell: (row) => <StatePill notification={row} /> },
     ];
-    if (hasGroups) columns.splice(1, 0, { id: "group", head: "Group", width: "minmax(80px, 0.7fr)", card: "line", cell: (row) => <GroupName groupId={row.groupId} /> });
-    if (mayWrite) columns.push({ id: "switch", head: "On", width: "44px", card: "line", cell: (row) => <NotificationSwitch notification={row} /> });
+    if (hasGroups) columns.splice(1, 0, { id: "group", head: t("Group"), width: "minmax(80px, 0.7fr)", card: "line", cell: (row) => <GroupName groupId={row.groupId} /> });
+    if (mayWrite) columns.push({ id: "switch", head: t("On"), width: "44px", card: "line", cell: (row) => <NotificationSwitch notification={row} /> });
     return columns;
   }, [mayWrite, hasGroups]);
 }
@@ -98,15 +99,15 @@ export function NotificationsPage() {
   return (
     <ListPage
       groupId={groupId}
-      title="Notifications"
+      title={t("Notifications")}
       query={query}
       readOperation="GET /notification/notifications"
       createOperation="POST /notification"
       newPage="/g/$groupId/notifications/new"
-      newLabel="New notification"
+      newLabel={t("NewNotification")}
       empty={{
-        text: "A notification sends an alert when something happens to a device or a connector: by e-mail, webhook, push or chat.",
-        create: "Create the first notification",
+        text: t("notificationSendsAlertWhenSomethingHappens"),
+        create: t("CreateFirstNotification"),
         curl: `curl -H "Authorization: Bearer $TOKEN" \\
   -H "Content-Type: application/json" \\
   -d '{"groupId":"${groupId}","name":"Cold room","type":"webhook","reason":"batteryLow","params":"{\\"url\\":\\"https://example.com/alarm\\"}"}' \\
@@ -115,7 +116,7 @@ export function NotificationsPage() {
       nouns={["notification", "notifications"]}
       columns={columns}
       textOf={(each) => `${each.name ?? ""} ${each.reason ?? ""} ${each.type} ${recipientWords(each.type, parseParams(each.params), nameOf)}`}
-      placeholder="Name, reason or recipient"
+      placeholder={t("NameReasonOrRecipient")}
       q={q}
       rowHeight={40}
       onOpen={(row) => void navigate({ to: "/g/$groupId/notifications/$notificationId", params: { groupId: row.groupId, notificationId: row.id } })}

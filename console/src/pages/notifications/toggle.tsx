@@ -4,8 +4,9 @@ import { Switch } from "~/pages/connectors/toggle";
 import { showToast } from "~/ui/toast";
 import { nameOr } from "~/ui/name";
 import { refreshNotification, type Notification } from "./queries";
+import { t } from "~/messages/notifications";
 
-const DISABLED_MEANS = "While it is disabled it does not fire, also not later for what happened meanwhile.";
+const DISABLED_MEANS = t("WhileItIsDisabledItDoes");
 
 // At once, with undo.
 export function NotificationSwitch({ notification }: { notification: Notification }) {
@@ -26,7 +27,7 @@ export function NotificationSwitch({ notification }: { notification: Notificatio
     onSuccess: (changed, enabled) => {
       refreshNotification(client, changed);
       const undo = () => put(!enabled).then((back) => refreshNotification(client, back), fail);
-      showToast(enabled ? `${name} fires again.` : `${name} is disabled. ${DISABLED_MEANS}`, { action: { label: "Undo", run: undo } });
+      showToast(enabled ? t("nameFiresAgain", { name }) : t("nameIsDisabledDISABLEDMEANS", { name, DISABLED_MEANS }), { action: { label: t("Undo"), run: undo } });
     },
     onError: (error, _enabled, before) => {
       // Without the service nothing else would say how it is.
@@ -34,5 +35,5 @@ export function NotificationSwitch({ notification }: { notification: Notificatio
       fail(error);
     },
   });
-  return <Switch isOn={notification.enabled !== false} label={`Fire ${name}`} title={DISABLED_MEANS} onChange={(enabled) => toggle.mutate(enabled)} />;
+  return <Switch isOn={notification.enabled !== false} label={t("FireName", { name })} title={DISABLED_MEANS} onChange={(enabled) => toggle.mutate(enabled)} />;
 }

@@ -1,10 +1,11 @@
 // How something is sent: one card for each type, with what the operator has not set up.
 import type { Schemas } from "~/api/client";
 import { Card } from "~/ui/page";
+import { t } from "~/messages/notifications";
 
 // What is to be set is for the operator to know.
 function unavailableWords(reason: string, isOperator: boolean): string {
-  return isOperator ? `Not available: ${reason}.` : "Not available on this service: its operator has not set it up.";
+  return isOperator ? t("NotAvailableReason", { reason }) : t("NotAvailableOnThisServiceIts");
 }
 
 export function TypeChoice({ title, label, types, hints, chosen, isOperator, onChoose }: {

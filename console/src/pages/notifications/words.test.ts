@@ -75,7 +75,7 @@ it("says what a backtest has found", () => {
   const device = (count: number) => ({ deviceId: "dev_1", alarms: Array.from({ length: count }, () => ({ raisedAt: "2026-11-19T08:00:00Z" })) });
   expect(timesWords({ items: [], messages: 0 })).toBe("In the last week it would not have been raised.");
   expect(timesWords({ items: [device(3)], messages: 6 })).toBe("In the last week it would have been raised 3 times, 6 deliveries.");
-  expect(timesWords({ items: [device(1), device(1)], messages: 1, nextToken: "more" })).toBe("In the last week it would have been raised 2 times on 2 devices, 1 message. Not all devices were examined.");
+  expect(timesWords({ items: [device(1), device(1)], messages: 1, nextToken: "more" })).toBe("In the last week it would have been raised 2 times on 2 devices, 1 delivery. Not all devices were examined.");
 });
 
 it("moves a limit as far as values go", () => {

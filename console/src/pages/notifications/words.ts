@@ -4,6 +4,7 @@ import type { Params } from "~/pages/connectors/params";
 import { secondsWords } from "~/seconds";
 import type { MeasurementWords } from "~/alarms/words";
 import { conditionWords } from "./condition";
+import { t } from "~/messages/notifications";
 
 export interface ReasonChoice {
   readonly reason: string;
@@ -13,15 +14,15 @@ export interface ReasonChoice {
 
 // Those that the service raises itself.
 export const ALERTS: readonly ReasonChoice[] = [
-  { reason: "measurement", label: "A value is too high or too low", hint: "Sent when it has been so for a time that you set, and when it is back to normal." },
-  { reason: "deviceSilent", label: "A device is silent", hint: "Sent when it has not reported for a time that you set, and when it reports again." },
-  { reason: "batteryLow", label: "A battery is low", hint: "Sent when the charge falls below a limit, and when it has recovered." },
-  { reason: "geofenceEnter", label: "A device enters an area", hint: "From its second position on; the first one only says where it is." },
-  { reason: "geofenceExit", label: "A device leaves an area", hint: "From its second position on; the first one only says where it is." },
-  { reason: "configurationDrift", label: "A configuration drifts", hint: "Sent when a device reports another configuration than it should have." },
-  { reason: "connectorFailing", label: "A connector is failing", hint: "Sent after a number of failures in a row, or when its receiver is gone." },
-  { reason: "messagesFailed", label: "A connector gives up deliveries", hint: "Sent once, until they are resent or somebody acknowledges the alarm." },
-  { reason: "connectorRecovered", label: "A connector has recovered", hint: "Sent when a delivery succeeds again." },
+  { reason: "measurement", label: t("valueIsTooHighOrToo"), hint: t("SentWhenItHasBeenSo") },
+  { reason: "deviceSilent", label: t("deviceIsSilent"), hint: t("SentWhenItHasNotReported") },
+  { reason: "batteryLow", label: t("batteryIsLow"), hint: t("SentWhenChargeFallsBelowLimit") },
+  { reason: "geofenceEnter", label: t("deviceEntersArea"), hint: t("FromItsSecondPositionOnFirst") },
+  { reason: "geofenceExit", label: t("deviceLeavesArea"), hint: t("FromItsSecondPositionOnFirst") },
+  { reason: "configurationDrift", label: t("configurationDrifts"), hint: t("SentWhenDeviceReportsAnotherConfiguration") },
+  { reason: "connectorFailing", label: t("connectorIsFailing"), hint: t("SentAfterNumberOfFailuresIn") },
+  { reason: "messagesFailed", label: t("connectorGivesUpDeliveries"), hint: t("SentOnceUntilTheyAreResent") },
+  { reason: "connectorRecovered", label: t("connectorHasRecovered"), hint: t("SentWhenDeliverySucceedsAgain") },
 ];
 
 export function isAlert(reason: string): boolean {
@@ -44,8 +45,8 @@ function numberOf(params: Params, name: string, fallback: number): number {
 
 function areaWords(params: Params): string {
   const area = params.geofence as { radius?: unknown; type?: unknown } | null | undefined;
-  if (typeof area?.radius === "number") return area.radius >= 1_000 ? `a circle of ${Number((area.radius / 1_000).toFixed(1))} km` : `a circle of ${area.radius} m`;
-  return area?.type === "MultiPolygon" ? "several areas" : area ? "a polygon" : "an area";
+  if (typeof area?.radius === "number") return area.radius >= 1_000 ? t("circleOfNumberKm", { Number: Number((area.radius / 1_000).toFixed(1)) }) : t("circleOfRadiusM", { radius: area.radius });
+  return area?.type === "MultiPolygon" ? t("severalAreas") : area ? "a polygon" : t("area");
 }
 
 function sentence(words: string): string {
@@ -56,27 +57,27 @@ export function reasonWords(reason: string | null | undefined, params: Params, m
   const failures = numberOf(params, "failingAfter", 5);
   switch (reason ?? "") {
     case "":
-      return "Every event";
+      return t("EveryEvent");
     case "measurement":
       return params.condition ? conditionWords(params) : sentence(conditionWords(params, measurement));
     case "deviceSilent":
-      return `A device is silent for ${secondsWords(numberOf(params, "silentAfter", 86_400))}`;
+      return t("deviceIsSilentForSecondsWords", { secondsWords: secondsWords(numberOf(params, "silentAfter", 86_400)) });
     case "batteryLow":
-      return `A battery is below ${numberOf(params, "batteryBelow", 20)} %`;
+      return t("batteryIsBelowParams", { params: numberOf(params, "batteryBelow", 20) });
     case "geofenceEnter":
-      return `A device enters ${areaWords(params)}`;
+      return t("deviceEntersParams", { params: areaWords(params) });
     case "geofenceExit":
-      return `A device leaves ${areaWords(params)}`;
+      return t("deviceLeavesParams", { params: areaWords(params) });
     case "configurationDrift":
-      return "A configuration drifts";
+      return t("configurationDrifts");
     case "connectorFailing":
-      return failures === 1 ? "A connector fails once" : `A connector fails ${failures} times in a row`;
+      return t("connectorFailsCountTimesInRow", { count: failures });
     case "messagesFailed":
-      return "A connector gives up deliveries";
+      return t("connectorGivesUpDeliveries");
     case "connectorRecovered":
-      return "A connector has recovered";
+      return t("connectorHasRecovered");
     default:
-      return `An event or a record says ${reason}`;
+      return t("eventOrRecordSaysReason", { reason });
   }
 }
 
@@ -89,8 +90,8 @@ export function recipientWords(type: string, params: Params, nameOf: (contactPoi
 function ownRecipients(type: string, params: Params): string {
   const url = typeof params.url === "string" ? params.url : "";
   if (type === "email") return Array.isArray(params.to) ? params.to.join(", ") : "";
-  if (type === "push") return "Members with a registered phone or browser";
-  if (type === "chat") return `Chat ${url.split(":")[0] ?? ""}`.trim();
+  if (type === "push") return t("MembersWithRegisteredPhoneOrBrowser");
+  if (type === "chat") return t("ChatValue", { value: url.split(":")[0] ?? "" }).trim();
   return url;
 }
 
@@ -105,7 +106,7 @@ export interface Schedule {
   To?: Time | null;
 }
 
-export const DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"] as const;
+export const DAYS = [t("Monday"), t("Tuesday"), t("Wednesday"), t("Thursday"), t("Friday"), t("Saturday"), t("Sunday")] as const;
 export const DAY_MINUTES = 24 * 60;
 export const WEEK_MINUTES = 7 * DAY_MINUTES;
 
@@ -160,20 +161,20 @@ export function clock(time: Time | null | undefined): string {
 }
 
 export function scheduleWords(schedule: Schedule | null, zone: string): string {
-  if (!schedule) return "Always";
+  if (!schedule) return t("Always");
   const day = DAYS[(schedule.Day || 7) - 1] ?? "";
   if (!schedule.From && !schedule.To) return `${day}, ${zone}`;
-  return `${day} ${clock(schedule.From) || "00:00"} to ${clock(schedule.To) || "24:00"}, ${zone}`;
+  return t("dayValueToValue2Zone", { day, value: clock(schedule.From) || "00:00", value2: clock(schedule.To) || "24:00", zone });
 }
 
 // What a backtest has found, as a sentence.
 export function timesWords({ items, messages, nextToken }: Pick<Schemas["BacktestResult"], "items" | "messages" | "nextToken">): string {
   const raised = items.reduce((sum, each) => sum + each.alarms.length, 0);
-  const part = nextToken ? " Not all devices were examined." : "";
-  if (raised === 0) return `In the last week it would not have been raised.${part}`;
-  const times = raised === 1 ? "once" : `${raised.toLocaleString("en")} times`;
-  const where = items.length === 1 ? "" : ` on ${items.length.toLocaleString("en")} devices`;
-  return `In the last week it would have been raised ${times}${where}, ${messages.toLocaleString("en")} ${messages === 1 ? "delivery" : "deliveries"}.${part}`;
+  const part = nextToken ? ` ${t("NotAllDevicesWereExamined")}` : "";
+  if (raised === 0) return t("InLastWeekItWouldNot", { part });
+  const times = t("countTimes", { count: raised });
+  const where = items.length === 1 ? "" : ` ${t("onCountDevices", { count: items.length })}`;
+  return t("InLastWeekItWouldHave", { times, where, messages, value: t("deliveries", { count: messages }), part });
 }
 
 // Where a limit may be moved: as far as the values go, and a little further, in round steps.

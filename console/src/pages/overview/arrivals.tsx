@@ -9,6 +9,7 @@ import { canBeCreated, keyOf, reasonWords, type UnknownDevice } from "~/pages/un
 import { Button } from "~/ui/button";
 import { Pill } from "~/ui/pill";
 import { TimeText } from "~/ui/time-text";
+import { t } from "~/messages/overview";
 
 const SHOWN_MAX = 5;
 const REFRESH_MS = 3_000;
@@ -29,22 +30,22 @@ export function Arrivals({ groupId, rights, devices }: { groupId: string; rights
   if (devices.length === 0) return null;
   return (
     <div className="overview-arrivals">
-      <p className="ink-2">These have reported, and no device of this group has their id:</p>
-      <ul aria-label="Unknown devices">
+      <p className="ink-2">{t("TheseHaveReportedAndNoDevice")}</p>
+      <ul aria-label={t("UnknownDevices")}>
         {devices.slice(0, SHOWN_MAX).map((device) => {
           const words = reasonWords(device.reason);
           return (
             <li key={keyOf(device)}>
               <span>
-                <code>{device.originalId || "no id"}</code> <span className="ink-2">{device.network}</span>
+                <code>{device.originalId || t("noId")}</code> <span className="ink-2">{device.network}</span>
               </span>
               <span>
                 <Pill tone={words.tone}>{words.state}</Pill> <span className="ink-2">{device.detail}</span>
               </span>
               <TimeText at={device.lastAt} withAgo precision="second" />
               {mayCreate && canBeCreated(device) && (
-                <Button look="primary" onClick={() => setCreated(device)} aria-label={`Create this device: ${device.originalId}`}>
-                  Create
+                <Button look="primary" onClick={() => setCreated(device)} aria-label={t("CreateThisDeviceOriginalId", { originalId: device.originalId })}>
+                  {t("Create")}
                 </Button>
               )}
             </li>
@@ -53,7 +54,7 @@ export function Arrivals({ groupId, rights, devices }: { groupId: string; rights
       </ul>
       {devices.length > SHOWN_MAX && (
         <Link to="/g/$groupId/unknown-devices" params={{ groupId }}>
-          All unknown devices
+          {t("AllUnknownDevices")}
         </Link>
       )}
       {created && <CreateDialog device={created} onClose={() => setCreated(null)} />}

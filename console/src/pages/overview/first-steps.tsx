@@ -11,6 +11,7 @@ import { Arrivals, useArrivals } from "./arrivals";
 import { NextThings } from "./next-things";
 import { firstRecordQuery, groupTotalsQuery } from "./queries";
 import { UseSample } from "./sample-bar";
+import { t } from "~/messages/overview";
 
 const FORWARDED_DAYS = 30;
 const DAY_MS = 86_400_000;
@@ -90,51 +91,51 @@ export function FirstSteps({
   if (steps === null || !wasShown.current) return null;
   return (
     <section className="card overview-steps" aria-labelledby="first-steps">
-      <h2 id="first-steps">{isDone ? "All four steps are done: records arrive and are forwarded" : "Four steps to the first forwarded record"}</h2>
+      <h2 id="first-steps">{isDone ? t("AllFourStepsAreDoneRecords") : t("FourStepsToFirstForwardedRecord")}</h2>
       {!isDone && sample === null && <UseSample groupId={groupId} rights={rights} />}
       <ol>
         <Step
           isDone={steps.hasRecord || arrived.length > 0}
-          title="Connect a network"
-          text="Enter these values at your network, named as its own form names them."
-          always={!steps.hasRecord && (mayCall(rights, "PUT /group") ? <NetworkGuide groupId={groupId} /> : <Locked label="See the token" operation="PUT /group" groupId={groupId} />)}
+          title={t("ConnectNetwork")}
+          text={t("EnterTheseValuesAtYourNetwork")}
+          always={!steps.hasRecord && (mayCall(rights, "PUT /group") ? <NetworkGuide groupId={groupId} /> : <Locked label={t("SeeToken")} operation="PUT /group" groupId={groupId} />)}
         />
         <Step
           isDone={steps.hasDevice}
-          title="Create a device"
-          text="Records belong to devices. A device has the id that its network knows it by; what reports and is not created yet is listed here within seconds."
+          title={t("CreateDevice")}
+          text={t("RecordsBelongToDevicesDeviceHas")}
           always={<Arrivals groupId={groupId} rights={rights} devices={arrived} />}
         >
           {mayCall(rights, "POST /device") ? (
             <p className="form-actions">
               <Link to="/g/$groupId/devices" params={{ groupId }} className="button button-normal">
-                Devices
+                {t("Devices")}
               </Link>
               <Link to="/g/$groupId/devices/import" params={{ groupId }} className="button button-normal">
-                Import
+                {t("Import")}
               </Link>
             </p>
           ) : (
-            <Locked label="Create a device" operation="POST /device" groupId={groupId} />
+            <Locked label={t("CreateDevice")} operation="POST /device" groupId={groupId} />
           )}
         </Step>
-        <Step isDone={steps.hasRecord} isWaiting={steps.hasDevice && !steps.hasRecord} title="Receive the first record" text="It is seen here as soon as it arrives.">
+        <Step isDone={steps.hasRecord} isWaiting={steps.hasDevice && !steps.hasRecord} title={t("ReceiveFirstRecord")} text={t("ItIsSeenHereAsSoon")}>
           <Link to="/g/$groupId/live" params={{ groupId }}>
-            Watch what arrives
+            {t("WatchWhatArrives")}
           </Link>
         </Step>
         <Step
           isDone={steps.hasForwarded}
           isWaiting={steps.hasConnector && !steps.hasForwarded}
-          title="Forward it"
-          text={steps.hasConnector ? "There is a connector; the next record that it takes is delivered." : "A connector delivers every record to a system of yours, and loses none."}
+          title={t("ForwardIt")}
+          text={steps.hasConnector ? t("ThereIsConnectorNextRecordThat") : t("connectorDeliversEveryRecordToSystem")}
         >
           {mayCall(rights, "POST /connector") ? (
             <Link to="/g/$groupId/connectors/new" params={{ groupId }} className="button button-normal">
-              New connector
+              {t("NewConnector")}
             </Link>
           ) : (
-            <Locked label="New connector" operation="POST /connector" groupId={groupId} />
+            <Locked label={t("NewConnector")} operation="POST /connector" groupId={groupId} />
           )}
         </Step>
       </ol>
@@ -159,7 +160,7 @@ function Step({
   always?: ReactNode;
   children?: ReactNode;
 }) {
-  const state = isDone ? "done" : isWaiting ? "waiting" : "to do";
+  const state = isDone ? "done" : isWaiting ? "waiting" : t("toDo");
   return (
     <li className="overview-step" data-state={state}>
       <span className="overview-tick" aria-hidden="true">

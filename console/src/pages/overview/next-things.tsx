@@ -2,6 +2,7 @@
 import type { ReactNode } from "react";
 import { Link } from "@tanstack/react-router";
 import { mayCall, type Rights } from "~/api/may";
+import { t } from "~/messages/overview";
 
 function Thing({ title, children }: { title: ReactNode; children: string }) {
   return (
@@ -16,39 +17,39 @@ export function NextThings({ groupId, rights }: { groupId: string; rights: Right
   const params = { groupId };
   return (
     <>
-      <h3>What to do next</h3>
+      <h3>{t("WhatToDoNext")}</h3>
       <ul className="overview-next">
         {mayCall(rights, "POST /notification") && (
           <Thing
             title={
               <Link to="/g/$groupId/notifications/new" params={params}>
-                Raise an alarm
+                {t("RaiseAlarm")}
               </Link>
             }
           >
-            When a value is out of its range, a battery is low or a device falls silent.
+            {t("WhenValueIsOutOfIts")}
           </Thing>
         )}
         {mayCall(rights, "PUT /group/invite") && (
           <Thing
             title={
               <Link to="/g/$groupId/people" params={params}>
-                Invite a colleague
+                {t("InviteColleague")}
               </Link>
             }
           >
-            With a role that holds what they need, and no more.
+            {t("WithRoleThatHoldsWhatThey")}
           </Thing>
         )}
         {mayCall(rights, "GET /group/series") && (
           <Thing
             title={
               <Link to="/g/$groupId/explore" params={params}>
-                Compare devices in one chart
+                {t("CompareDevicesInOneChart")}
               </Link>
             }
           >
-            Any value of up to twenty devices, with totals and increases.
+            {t("AnyValueOfUpToTwenty")}
           </Thing>
         )}
       </ul>

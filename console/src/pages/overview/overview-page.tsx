@@ -25,6 +25,7 @@ import { sampleQuery } from "./sample";
 import { SampleBar } from "./sample-bar";
 import { bucketsOf, groupMetricsQuery, groupTotalsQuery, lastChangesQuery } from "./queries";
 import { attentionWords, bucketWords, changeOf, deliveredPercent, figure, type Attention } from "./words";
+import { t } from "~/messages/overview";
 import "./overview.css";
 
 const route = getRouteApi("/frame/g/$groupId/overview");
@@ -49,10 +50,10 @@ function Overview() {
   const { groupId } = route.useParams();
   const rights = useRights(groupId);
   const group = useQuery(groupQuery(groupId));
-  if (group.isError) return <ErrorState error={group.error} noun="group" onRetry={() => void group.refetch()} />;
+  if (group.isError) return <ErrorState error={group.error} noun={t("group")} onRetry={() => void group.refetch()} />;
   return (
     <>
-      <PageHeader title="Overview" above={<GroupLine groupId={groupId} />} />
+      <PageHeader title={t("Overview")} above={<GroupLine groupId={groupId} />} />
       {rights.isKnown && <Parts key={groupId} groupId={groupId} rights={rights} />}
     </>
   );
@@ -67,7 +68,7 @@ function Parts({ groupId, rights }: { groupId: string; rights: Rights }) {
   const sample = samples.data ?? null;
   const span = useMovingSpan();
   return (
-    <QueryView query={overview} operation="GET /group/overview" groupId={groupId} noun="group" skeletonRows={10}>
+    <QueryView query={overview} operation="GET /group/overview" groupId={groupId} noun={t("group")} skeletonRows={10}>
       {(data) => (
         <>
           {sample && <SampleBar device={sample} rights={rights} />}
@@ -110,32 +111,32 @@ function Figures({ groupId, overview, span }: { groupId: string; overview: Schem
   return (
     <div className="cards overview-figures">
       {devices && (
-        <Figure label="Devices seen today" value={devices.seenDay === null || devices.seenDay === undefined ? UNKNOWN : figure(devices.seenDay)}>
-          of {figure(devices.total)}
+        <Figure label={t("DevicesSeenToday")} value={devices.seenDay === null || devices.seenDay === undefined ? UNKNOWN : figure(devices.seenDay)}>
+          {t("ofTotal", { total: figure(devices.total) })}
           {devices.seenDay !== null && devices.seenDay !== undefined && devices.total > 0 && ` · ${Math.floor((devices.seenDay / devices.total) * 100)} %`}
         </Figure>
       )}
       {devices && (
-        <Figure label="Silent" value={devices.silent === null || devices.silent === undefined ? UNKNOWN : figure(devices.silent)}>
+        <Figure label={t("Silent")} value={devices.silent === null || devices.silent === undefined ? UNKNOWN : figure(devices.silent)}>
           {(devices.silent ?? 0) > 0 ? (
             <Link to="/g/$groupId/devices" params={{ groupId }} search={{ seen: "silent" }}>
-              List them
+              {t("ListThem")}
             </Link>
           ) : (
-            "none longer than it should be"
+            t("noneLongerThanItShouldBe")
           )}
-          {(devices.never ?? 0) > 0 && ` · ${figure(devices.never ?? 0)} never seen`}
+          {(devices.never ?? 0) > 0 && ` ${t("figureNeverSeen", { figure: figure(devices.never ?? 0) })}`}
         </Figure>
       )}
-      <Figure label="Records" value={now.data ? figure(messages) : UNKNOWN}>
-        {range.to === "now" ? period : "in the chosen range"}
-        {compared !== null && ` · ${compared} vs before`}
+      <Figure label={t("Records")} value={now.data ? figure(messages) : UNKNOWN}>
+        {range.to === "now" ? period : t("inChosenRange")}
+        {compared !== null && ` ${t("comparedVsBefore", { compared })}`}
       </Figure>
       {connectors && (
-        <Figure label="Delivered" value={delivered ?? UNKNOWN}>
+        <Figure label={t("Delivered")} value={delivered ?? UNKNOWN}>
           {delivered === null && connectors.waiting === 0 && connectors.deadLetters === 0
-            ? "nothing was forwarded"
-            : `${capped(connectors.waiting)} waiting · ${capped(connectors.deadLetters)} dead letters`}
+            ? t("nothingWasForwarded")
+            : t("waitingWaitingDeadLettersDeadLetters", { waiting: capped(connectors.waiting), deadLetters: capped(connectors.deadLetters) })}
         </Figure>
       )}
     </div>
@@ -145,7 +146,7 @@ function Figures({ groupId, overview, span }: { groupId: string; overview: Schem
 const COUNTED_MAX = 100_000;
 
 function capped(count: number): string {
-  return count >= COUNTED_MAX ? `${figure(COUNTED_MAX)} or more` : figure(count);
+  return count >= COUNTED_MAX ? t("COUNTEDMAXOrMore", { COUNTED_MAX: figure(COUNTED_MAX) }) : figure(count);
 }
 
 const FIELDS = { data: "totalDeviceData", telemetry: "totalDeviceTelemetry", geoloc: "totalDeviceGeoloc", event: "totalDeviceEvent" } as const;
@@ -173,12 +174,12 @@ function MessagesByKind({ groupId, span }: { groupId: string; span: Span }) {
     };
   }, [query.data]);
   return (
-    <Card title="Records by kind" note={`arrival, ${bucketWords(buckets.seconds)} · drag to zoom, press a bar for its records`}>
+    <Card title={t("RecordsByKind")} note={t("arrivalSecondsDragToZoomPress", { seconds: bucketWords(buckets.seconds) })}>
       {query.isError && !query.data ? (
         <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /group/metrics" groupId={groupId} />
       ) : (
         <Series
-          label="Records by kind"
+          label={t("RecordsByKind")}
           look="bars"
           isLoading={query.data === undefined}
           times={drawn.times}
@@ -200,8 +201,8 @@ function NeedsAttention({ groupId, items, asOf }: { groupId: string; items: read
   const [showsAll, setShowsAll] = useState(false);
   const shown = showsAll ? items : items.slice(0, SHOWN_MAX);
   return (
-    <Card title="Needs attention" note={<>as of <TimeText at={asOf} precision="minute" /></>}>
-      {items.length === 0 && <p className="ink-2">Nothing does: no connector fails, no device is silent.</p>}
+    <Card title={t("NeedsAttention")} note={<>{t.rich("asOfTime", { time: <TimeText at={asOf} precision="minute" /> })}</>}>
+      {items.length === 0 && <p className="ink-2">{t("NothingDoesNoConnectorFailsNo")}</p>}
       <ul className="overview-list">
         {shown.map((item, index) => (
           <AttentionRow key={`${item.what} ${item.id ?? item.groupId} ${index}`} item={item} groupId={groupId} />
@@ -209,7 +210,7 @@ function NeedsAttention({ groupId, items, asOf }: { groupId: string; items: read
       </ul>
       {items.length > shown.length && (
         <button type="button" className="link" onClick={() => setShowsAll(true)}>
-          {(items.length - shown.length).toLocaleString("en")} more
+          {t("valueMore", { value: (items.length - shown.length) })}
         </button>
       )}
     </Card>
@@ -221,8 +222,8 @@ function AttentionRow({ item, groupId }: { item: Attention; groupId: string }) {
   const words = attentionWords(item, item.groupId === groupId ? null : (group.data?.name ?? null));
   const parts: ReactNode[] = [];
   if (item.detail) parts.push(item.detail);
-  if (item.since) parts.push(<>since <TimeText at={item.since} precision="minute" /></>);
-  if (item.what === "connectorFailing" && item.groupId !== groupId && group.data?.name) parts.push(<>in {group.data.name}</>);
+  if (item.since) parts.push(<>{t.rich("sinceTime", { time: <TimeText at={item.since} precision="minute" /> })}</>);
+  if (item.what === "connectorFailing" && item.groupId !== groupId && group.data?.name) parts.push(<>{t("inName", { name: group.data.name })}</>);
   return (
     <li>
       <Pill tone={words.tone}>{words.state}</Pill>
@@ -291,16 +292,16 @@ function LastChanges({ groupId }: { groupId: string }) {
   const query = useQuery(lastChangesQuery(groupId, withBelow));
   return (
     <Card
-      title="Audit log"
+      title={t("AuditLog")}
       note={
         <Link to="/g/$groupId/audit" params={{ groupId }}>
-          All changes
+          {t("AllChanges")}
         </Link>
       }
     >
       {query.data ? (
         <>
-          {query.data.items.length === 0 && <p className="ink-2">Nobody has changed anything here yet.</p>}
+          {query.data.items.length === 0 && <p className="ink-2">{t("NobodyHasChangedAnythingHereYet")}</p>}
           <ul className="overview-list overview-changes">
             {query.data.items.map((entry) => (
               <ChangeRow key={entry.id} entry={entry} />
@@ -348,7 +349,7 @@ function ChangeRow({ entry }: { entry: Schemas["AuditEntry"] }) {
 export function OverviewPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /group/overview" title="Overview" what="metrics">
+    <Guarded groupId={groupId} operation="GET /group/overview" title={t("Overview")} what="metrics">
       <Overview />
     </Guarded>
   );

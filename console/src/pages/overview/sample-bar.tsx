@@ -7,6 +7,7 @@ import { mayCall, type Rights } from "~/api/may";
 import { Button } from "~/ui/button";
 import { showToast } from "~/ui/toast";
 import { createSample, deleteSample, startSample, useIsReporting } from "./sample";
+import { t } from "~/messages/overview";
 
 function useWork(): { isBusy: boolean; run: (work: () => Promise<void>) => void } {
   const [isBusy, setBusy] = useState(false);
@@ -25,11 +26,10 @@ export function UseSample({ groupId, rights }: { groupId: string; rights: Rights
   return (
     <div className="sample-offer">
       <p>
-        <strong>No device at hand?</strong> A sample device reports made-up temperatures of a cold room every five seconds from this tab, after an hour of history. It is marked as a sample, and one click
-        deletes it with its records.
+        {t.rich("strongSampleDeviceReportsMadeUp", { strong: <strong>{t("NoDeviceAtHand")}</strong> })}
       </p>
       <Button writes disabled={isBusy} onClick={() => run(() => createSample(groupId))}>
-        Use a sample device
+        {t("UseSampleDevice")}
       </Button>
     </div>
   );
@@ -41,37 +41,36 @@ export function SampleBar({ device, rights, onDeleted }: { device: Schemas["Devi
   const params = { groupId: device.groupId };
   const remove = async () => {
     await deleteSample(device);
-    showToast("The sample device is deleted with its records.");
+    showToast(t("sampleDeviceIsDeletedWithIts"));
     onDeleted?.();
   };
   return (
-    <section className="sample-bar" aria-label="Sample device">
+    <section className="sample-bar" aria-label={t("SampleDevice")}>
       <p>
-        <strong>{device.name}</strong> is a sample: its values are made up.{" "}
-        {isReporting ? "It reports every five seconds while this tab is open, for an hour at most." : "It does not report at the moment."}
+        {t.rich("strongIsSampleItsValuesAre", { strong: <strong>{device.name}</strong>, value: isReporting ? t("ItReportsEveryFiveSecondsWhile") : t("ItDoesNotReportAtMoment") })}
       </p>
       <p className="sample-links">
         <Link to="/g/$groupId/live" params={params}>
-          Watch it live
+          {t("WatchItLive")}
         </Link>
         <Link to="/d/$deviceId" params={{ deviceId: device.deviceId }} search={{ tab: "chart", from: "now-1h", to: "now" }}>
-          See its chart
+          {t("SeeItsChart")}
         </Link>
         {mayCall(rights, "POST /connector") && (
           <Link to="/g/$groupId/connectors/new" params={params}>
-            Preview a filter with its records
+            {t("PreviewFilterWithItsRecords")}
           </Link>
         )}
       </p>
       <div className="form-actions">
         {!isReporting && mayCall(rights, "PUT /group") && (
           <Button writes disabled={isBusy} onClick={() => run(() => startSample(device))}>
-            Report for an hour
+            {t("ReportForHour")}
           </Button>
         )}
         {mayCall(rights, "DELETE /device") && (
           <Button writes disabled={isBusy} onClick={() => run(remove)}>
-            Delete the sample
+            {t("DeleteSample")}
           </Button>
         )}
       </div>

@@ -6,6 +6,7 @@ import { queryOptions } from "@tanstack/react-query";
 import { api, onSignedOut, read, type Schemas } from "~/api/client";
 import { queryClient } from "~/api/queries";
 import { SERVICE_URL } from "~/base-path";
+import { t } from "~/messages/overview";
 
 const NETWORK = "vendor";
 const TAG = "sample";
@@ -61,7 +62,7 @@ export function sampleMessage(originalId: string, at: number): object {
 
 // The status of the response, or 0 without one.
 async function send(token: string, originalId: string, at: number): Promise<number> {
-  const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
+  const headers = { Authorization: t("BearerToken", { token }), "Content-Type": "application/json" };
   const body = JSON.stringify(sampleMessage(originalId, at));
   const request = fetch(`${SERVICE_URL}/network/vendor/data`, { method: "POST", credentials: "omit", headers, body });
   return request.then(({ status }) => status).catch(() => 0);

@@ -26,6 +26,7 @@ import { wordsForError } from "~/pages/sign-in/failures";
 import { nameOr } from "~/ui/name";
 import { grantable, isLastAdministrator } from "./grants";
 import { WhatMay } from "./what-may";
+import { t } from "~/messages/people";
 
 type Member = Schemas["PublicUser"];
 type Role = Schemas["Role"];
@@ -63,7 +64,7 @@ async function setRole(groupId: string, member: Member, role: Role): Promise<voi
   };
   try {
     await put(role.id);
-    showToast(`${nameOf(member)} is ${role.name} now.`, before ? { action: { label: "Undo", run: () => put(before.id).catch(report) } } : {});
+    showToast(t("memberIsNameNow", { member: nameOf(member), name: role.name }), before ? { action: { label: t("Undo"), run: () => put(before.id).catch(report) } } : {});
   } catch (error) {
     report(error);
   }
@@ -72,20 +73,20 @@ async function setRole(groupId: string, member: Member, role: Role): Promise<voi
 // Where no mail can be sent, whoever invites hands the link over.
 function InvitationDialog({ sent, email, onClose }: { sent: Sent; email: string; onClose: () => void }) {
   return (
-    <Dialog title={`${email} is invited`} onClose={onClose}>
+    <Dialog title={t("emailIsInvited", { email })} onClose={onClose}>
       <p>
         {sent.mail === "not_configured"
-          ? "This service sends no mail, so they do not know yet."
-          : "This service sends no mail to that address, so they do not know yet."}
+          ? t("ThisServiceSendsNoMailSo")
+          : t("ThisServiceSendsNoMailTo")}
       </p>
       {sent.invitationUrl ? (
         <>
-          <p>Send them this link privately. It is valid for 24 hours. Somebody who has never signed in is signed in by it; others sign in as always.</p>
+          <p>{t("SendThemThisLinkPrivatelyIt")}</p>
           <pre>{sent.invitationUrl}</pre>
-          <CopyButton text={sent.invitationUrl} label="Copy the link" />
+          <CopyButton text={sent.invitationUrl} label={t("CopyLink")} />
         </>
       ) : (
-        <p>Sign in yourself, and invite them again, to get a link to hand over.</p>
+        <p>{t("SignInYourselfAndInviteThem")}</p>
       )}
     </Dialog>
   );
@@ -103,17 +104,17 @@ function Invite({ groupId, roles, onClose }: { groupId: string; roles: readonly 
       setSent(done);
       return;
     }
-    showToast(done.mail === "queued" ? `${email} is invited by mail.` : `${email} is a member already.`);
+    showToast(done.mail === "queued" ? t("emailIsInvitedByMail", { email }) : t("emailIsMemberAlready", { email }));
     onClose();
   };
   if (sent) return <InvitationDialog sent={sent} email={email} onClose={onClose} />;
   return (
-    <Dialog title="Invite somebody" onClose={onClose}>
-      <Form submission={submission} onSubmit={invite} submit="Invite">
-        <TextField label="Email" type="email" required autoFocus value={email} error={submission.errorOf("email")} onChange={(event) => setEmail(event.target.value)} />
+    <Dialog title={t("InviteSomebody")} onClose={onClose}>
+      <Form submission={submission} onSubmit={invite} submit={t("Invite")}>
+        <TextField label={t("Email")} type="email" required autoFocus value={email} error={submission.errorOf("email")} onChange={(event) => setEmail(event.target.value)} />
         <Select
-          label="Role"
-          hint="Only roles that hold no more than you do."
+          label={t("Role")}
+          hint={t("OnlyRolesThatHoldNoMore")}
           value={roleId}
           error={submission.errorOf("roleId")}
           options={roles.map((role) => [role.id, role.name] as const)}
@@ -126,10 +127,10 @@ function Invite({ groupId, roles, onClose }: { groupId: string; roles: readonly 
 
 function LinkDialog({ url, name, onClose }: { url: string; name: string; onClose: () => void }) {
   return (
-    <Dialog title={`A link that signs ${name} in`} onClose={onClose}>
-      <p>It works once, within 15 minutes. Send it to them privately.</p>
+    <Dialog title={t("linkThatSignsNameIn", { name })} onClose={onClose}>
+      <p>{t("ItWorksOnceWithin15Minutes")}</p>
       <pre>{url}</pre>
-      <CopyButton text={url} label="Copy the link" />
+      <CopyButton text={url} label={t("CopyLink")} />
     </Dialog>
   );
 }
@@ -156,15 +157,15 @@ function MemberRow({
   // Of those who have not accepted yet, only the address is known.
   const isInvited = !member.seenAt && !member.name;
   const isHeldByMe = !member.role || roles.some((role) => role.id === member.role?.id);
-  const reason = lock ?? (isHeldByMe ? undefined : "Their role holds more than yours.");
+  const reason = lock ?? (isHeldByMe ? undefined : t("TheirRoleHoldsMoreThanYours"));
   const items: MenuItem[] = [
-    { label: `What may ${nameOf(member)} do here?`, writes: false, onSelect: () => onAsk(member, "may") },
+    { label: t("WhatMayMemberDoHere", { member: nameOf(member) }), writes: false, onSelect: () => onAsk(member, "may") },
     ...(mayWrite
       ? [
           isInvited
-            ? { label: "Invite again…", writes: true, onSelect: () => onAsk(member, "invitation") }
-            : { label: "Copy a sign-in link…", writes: true, onSelect: () => onAsk(member, "link") },
-          { label: "Remove from the group", writes: true, look: "danger" as const, disabledReason: reason, onSelect: () => onRemove(member) },
+            ? { label: t("InviteAgain"), writes: true, onSelect: () => onAsk(member, "invitation") }
+            : { label: t("CopySignInLink"), writes: true, onSelect: () => onAsk(member, "link") },
+          { label: t("RemoveFromGroup"), writes: true, look: "danger" as const, disabledReason: reason, onSelect: () => onRemove(member) },
         ]
       : []),
   ];
@@ -174,11 +175,11 @@ function MemberRow({
         <strong>{nameOf(member)}</strong>
         {member.name && <div className="ink-2">{member.email}</div>}
       </td>
-      <td data-label="Role">
+      <td data-label={t("Role")}>
         {mayWrite && reason === undefined ? (
           <select
             className="input"
-            aria-label={`Role of ${nameOf(member)}`}
+            aria-label={t("RoleOfMember", { member: nameOf(member) })}
             disabled={unreachable !== undefined}
             title={unreachable}
             value={member.role?.id ?? ""}
@@ -199,11 +200,11 @@ function MemberRow({
           </span>
         )}
       </td>
-      <td data-label="Last seen">
-        {isInvited ? <Pill tone="idle">invited</Pill> : <TimeText at={member.seenAt} precision="minute" withAgo />}
+      <td data-label={t("LastSeen")}>
+        {isInvited ? <Pill tone="idle">{t("invited")}</Pill> : <TimeText at={member.seenAt} precision="minute" withAgo />}
       </td>
       <td className="row-actions row-menu">
-        <Menu label={<span aria-label={`Actions for ${nameOf(member)}`}>⋯</span>} look="quiet" items={items} />
+        <Menu label={<span aria-label={t("ActionsForMember", { member: nameOf(member) })}>⋯</span>} look="quiet" items={items} />
       </td>
     </tr>
   );
@@ -236,12 +237,11 @@ function Above({ groupId }: { groupId: string }) {
             {nameOf(member)}
             {member.name && <div>{member.email}</div>}
           </td>
-          <td data-label="Role">{member.role?.name}</td>
+          <td data-label={t("Role")}>{member.role?.name}</td>
           <td colSpan={2}>
-            through{" "}
-            <Link to="/g/$groupId/people" params={{ groupId: group.id }}>
+            {t.rich("throughLink", { link: <Link to="/g/$groupId/people" params={{ groupId: group.id }}>
               {nameOr(group.name, group.id)}
-            </Link>
+            </Link> })}
           </td>
         </tr>
       ))}
@@ -274,8 +274,8 @@ export function PeoplePage() {
     if (what === "invitation") {
       read(api.PUT("/group/invite", { body: { groupId, email, roleId: member.role?.id ?? "" } }))
         .then((sent) => {
-          if (sent.mail === "queued") showToast(`${email} gets another mail.`);
-          else if (sent.mail === "accepted") showToast(`${email} has accepted meanwhile.`);
+          if (sent.mail === "queued") showToast(t("emailGetsAnotherMail", { email }));
+          else if (sent.mail === "accepted") showToast(t("emailHasAcceptedMeanwhile", { email }));
           else setSent({ sent, email });
         })
         .catch((error: Error) => showToast(error.message, { tone: "bad" }));
@@ -289,7 +289,7 @@ export function PeoplePage() {
     const id = member.id ?? "";
     setHidden((known) => new Set(known).add(id));
     hold(
-      `Removing ${nameOf(member)} from the group.`,
+      t("RemovingMemberFromGroup", { member: nameOf(member) }),
       async () => {
         await read(api.DELETE("/group/user", { params: { query: { groupId, userId: id } } }));
         await queryClient.invalidateQueries({ queryKey: ["members", groupId] });
@@ -299,33 +299,33 @@ export function PeoplePage() {
   };
   const all = members.data?.pages.flatMap((page) => page.items) ?? [];
   const asked = all.find((member) => member.id === person);
-  usePageActions(mayCall(rights, "PUT /group/invite") ? [{ id: "invite", label: "Invite somebody", run: () => setInviting(true) }] : []);
+  usePageActions(mayCall(rights, "PUT /group/invite") ? [{ id: "invite", label: t("InviteSomebody"), run: () => setInviting(true) }] : []);
   const shown = all.filter((member) => !hidden.has(member.id ?? ""));
   const lockOf = (member: Member): string | undefined => {
-    if (isLastAdministrator(member, all)) return "the last administrator";
-    return member.id === session.data?.user.id ? "this is you" : undefined;
+    if (isLastAdministrator(member, all)) return t("lastAdministrator");
+    return member.id === session.data?.user.id ? t("thisIsYou") : undefined;
   };
   const invite = mayCall(rights, "PUT /group/invite") ? (
     <Button look="primary" onClick={() => setInviting(true)}>
-      Invite
+      {t("Invite")}
     </Button>
   ) : (
-    rights.isKnown && <Locked label="Invite" operation="PUT /group/invite" groupId={groupId} />
+    rights.isKnown && <Locked label={t("Invite")} operation="PUT /group/invite" groupId={groupId} />
   );
   return (
     <>
-      <PageHeader title="People" above={group.data?.name} actions={invite} />
-      <QueryView query={members} operation="GET /group/users" groupId={groupId} noun="group">
+      <PageHeader title={t("People")} above={group.data?.name} actions={invite} />
+      <QueryView query={members} operation="GET /group/users" groupId={groupId} noun={t("group")}>
         {() => (
           <div className="card">
             <table className="plain stacked people">
               <thead>
                 <tr>
-                  <th>Person</th>
-                  <th>Role</th>
-                  <th>Last seen</th>
+                  <th>{t("Person")}</th>
+                  <th>{t("Role")}</th>
+                  <th>{t("LastSeen")}</th>
                   <th>
-                    <span className="visually-hidden">Actions</span>
+                    <span className="visually-hidden">{t("Actions")}</span>
                   </th>
                 </tr>
               </thead>
@@ -336,8 +336,8 @@ export function PeoplePage() {
               </tbody>
               <Above groupId={groupId} />
             </table>
-            {shown.length === 0 && <Empty text="Nobody has a role in this group itself." action={invite} />}
-            {members.hasNextPage && <Button onClick={() => void members.fetchNextPage()}>Show more</Button>}
+            {shown.length === 0 && <Empty text={t("NobodyHasRoleInThisGroup")} action={invite} />}
+            {members.hasNextPage && <Button onClick={() => void members.fetchNextPage()}>{t("ShowMore")}</Button>}
           </div>
         )}
       </QueryView>

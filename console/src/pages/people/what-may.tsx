@@ -6,6 +6,7 @@ import { Pill } from "~/ui/pill";
 import { QueryView } from "~/ui/state";
 import { permissionsQuery } from "~/pages/roles/queries";
 import { nameOr } from "~/ui/name";
+import { t } from "~/messages/people";
 
 function Answers({ groupId, userId, permissions }: { groupId: string; userId: string; permissions: readonly string[] }) {
   const answers = useQueries({
@@ -18,9 +19,9 @@ function Answers({ groupId, userId, permissions }: { groupId: string; userId: st
     <table className="plain">
       <thead>
         <tr>
-          <th>Permission</th>
-          <th>Allowed</th>
-          <th>Through</th>
+          <th>{t("Permission")}</th>
+          <th>{t("Allowed")}</th>
+          <th>{t("Through")}</th>
         </tr>
       </thead>
       <tbody>
@@ -32,8 +33,8 @@ function Answers({ groupId, userId, permissions }: { groupId: string; userId: st
               <td>
                 <code>{permission}</code>
               </td>
-              <td>{access && (access.isAllowed ? <Pill tone="good">yes</Pill> : <Pill tone="idle">no</Pill>)}</td>
-              <td className="ink-2">{access?.isOperator ? "operator" : step ? `${step.role?.name ?? "role"} in ${nameOr(step.name, step.groupId)}` : ""}</td>
+              <td>{access && (access.isAllowed ? <Pill tone="good">{t("yes")}</Pill> : <Pill tone="idle">{t("no")}</Pill>)}</td>
+              <td className="ink-2">{access?.isOperator ? "operator" : step ? t("nameInName2", { name: step.role?.name ?? "role", name2: nameOr(step.name, step.groupId) }) : ""}</td>
             </tr>
           );
         })}
@@ -45,7 +46,7 @@ function Answers({ groupId, userId, permissions }: { groupId: string; userId: st
 export function WhatMay({ groupId, userId, name, onClose }: { groupId: string; userId: string; name: string; onClose: () => void }) {
   const permissions = useQuery(permissionsQuery);
   return (
-    <Dialog title={`What may ${name} do here?`} width="wide" onClose={onClose}>
+    <Dialog title={t("WhatMayNameDoHere", { name })} width="wide" onClose={onClose}>
       <QueryView query={permissions}>{({ items }) => <Answers groupId={groupId} userId={userId} permissions={items.map((each) => each.id)} />}</QueryView>
     </Dialog>
   );

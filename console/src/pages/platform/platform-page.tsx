@@ -17,6 +17,8 @@ import { TimeText } from "~/ui/time-text";
 import { showToast } from "~/ui/toast";
 import { duration } from "~/time";
 import { bytes, parseExposition, total, type Sample } from "./exposition";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/platform";
 
 const REFRESH_MS = 5_000;
 const USERS = 100;
@@ -40,10 +42,10 @@ const metricsQuery = {
 
 function figure(samples: readonly Sample[], name: string, labels: Record<string, string>, format: (value: number) => string): string {
   const value = total(samples, name, labels);
-  return value === null ? "not known" : format(value);
+  return value === null ? t("notKnown") : format(value);
 }
 
-const count = (value: number) => value.toLocaleString("en");
+const count = (value: number) => value.toLocaleString(LOCALE);
 
 function Figures({ samples }: { samples: readonly Sample[] }) {
   const started = total(samples, "process_start_time_seconds");
@@ -51,43 +53,43 @@ function Figures({ samples }: { samples: readonly Sample[] }) {
   const states = [...new Set(samples.filter((each) => each.name === "longwire_deliveries").map((each) => each.labels.state ?? ""))];
   return (
     <div className="cards">
-      <Card title="Records">
+      <Card title={t("Records")}>
         <Facts
           rows={[
-            ["Stored since the start", of("longwire_records_stored_total")],
-            ["Waiting to be written", of("longwire_ingest_queued_records")],
-            ["Uplinks rejected", of("longwire_network_messages_rejected_total")],
-            ["Live listeners", of("longwire_live_listeners")],
+            [t("StoredSinceStart"), of("longwire_records_stored_total")],
+            [t("WaitingToBeWritten"), of("longwire_ingest_queued_records")],
+            [t("UplinksRejected"), of("longwire_network_messages_rejected_total")],
+            [t("LiveListeners"), of("longwire_live_listeners")],
           ]}
         />
       </Card>
-      <Card title="Deliveries">
+      <Card title={t("Deliveries")}>
         <Facts
           rows={[
             ...states.map((state) => [`${state.charAt(0).toUpperCase()}${state.slice(1)}`, of("longwire_deliveries", count, { state })] as const),
-            ["Oldest that waits", of("longwire_delivery_oldest_seconds", (seconds) => (seconds > 0 ? duration(seconds * 1_000) : "none"))],
-            ["Attempts since the start", of("longwire_delivery_attempts_total")],
+            [t("OldestThatWaits"), of("longwire_delivery_oldest_seconds", (seconds) => (seconds > 0 ? duration(seconds * 1_000) : "none"))],
+            [t("AttemptsSinceStart"), of("longwire_delivery_attempts_total")],
           ]}
         />
       </Card>
-      <Card title="Machine">
+      <Card title={t("Machine")}>
         <Facts
           rows={[
-            ["Memory", of("process_resident_memory_bytes", bytes)],
-            ["Database", of("longwire_database_bytes", bytes)],
-            ["Disk free", of("longwire_disk_free_bytes", bytes)],
-            ["Open files", `${of("process_open_fds")} of ${of("process_max_fds")}`],
-            ["Up since", <TimeText at={started} precision="minute" />],
+            [t("Memory"), of("process_resident_memory_bytes", bytes)],
+            [t("Database"), of("longwire_database_bytes", bytes)],
+            [t("DiskFree"), of("longwire_disk_free_bytes", bytes)],
+            [t("OpenFiles"), t("ofOfOf2", { of: of("process_open_fds"), of2: of("process_max_fds") })],
+            [t("UpSince"), <TimeText at={started} precision="minute" />],
           ]}
         />
       </Card>
-      <Card title="Errors">
+      <Card title={t("Errors")}>
         <Facts
           rows={[
-            ["Server errors", of("longwire_server_errors_total")],
-            ["Background tasks failing", of("longwire_background_tasks_failing")],
-            ["Failures of background tasks", of("longwire_background_task_failures_total")],
-            ["Connections rejected", of("longwire_connections_rejected_total")],
+            [t("ServerErrors"), of("longwire_server_errors_total")],
+            [t("BackgroundTasksFailing"), of("longwire_background_tasks_failing")],
+            [t("FailuresOfBackgroundTasks"), of("longwire_background_task_failures_total")],
+            [t("ConnectionsRejected"), of("longwire_connections_rejected_total")],
           ]}
         />
       </Card>
@@ -103,15 +105,15 @@ function NewUser({ onClose }: { onClose: () => void }) {
   const create = async () => {
     await read(api.POST("/user", { body: { email, lastName, ...(firstName && { firstname: firstName }) } }));
     await queryClient.invalidateQueries({ queryKey: ["users"] });
-    showToast(`${email} is created. They sign in by a link, or with credentials that you issue.`);
+    showToast(t("emailIsCreatedTheySignIn", { email }));
     onClose();
   };
   return (
-    <Dialog title="New user" onClose={onClose}>
-      <Form submission={submission} onSubmit={create} submit="Create">
-        <TextField label="Email" type="email" required autoFocus value={email} error={submission.errorOf("email")} onChange={(event) => setEmail(event.target.value)} />
-        <TextField label="First name" value={firstName} error={submission.errorOf("firstname")} onChange={(event) => setFirstName(event.target.value)} />
-        <TextField label="Last name" required value={lastName} error={submission.errorOf("lastName")} onChange={(event) => setLastName(event.target.value)} />
+    <Dialog title={t("NewUser")} onClose={onClose}>
+      <Form submission={submission} onSubmit={create} submit={t("Create")}>
+        <TextField label={t("Email")} type="email" required autoFocus value={email} error={submission.errorOf("email")} onChange={(event) => setEmail(event.target.value)} />
+        <TextField label={t("FirstName")} value={firstName} error={submission.errorOf("firstname")} onChange={(event) => setFirstName(event.target.value)} />
+        <TextField label={t("LastName")} required value={lastName} error={submission.errorOf("lastName")} onChange={(event) => setLastName(event.target.value)} />
       </Form>
     </Dialog>
   );
@@ -126,15 +128,15 @@ function Users() {
     getNextPageParam: (page) => page.nextToken ?? undefined,
   });
   return (
-    <Card title="Users" note={<Button writes onClick={() => setCreating(true)}>New user</Button>}>
+    <Card title={t("Users")} note={<Button writes onClick={() => setCreating(true)}>{t("NewUser")}</Button>}>
       <QueryView query={users} skeletonRows={3}>
         {({ pages }) => (
           <table className="plain">
             <thead>
               <tr>
-                <th>Person</th>
-                <th>User id</th>
-                <th>Last seen</th>
+                <th>{t("Person")}</th>
+                <th>{t("UserId")}</th>
+                <th>{t("LastSeen")}</th>
               </tr>
             </thead>
             <tbody>
@@ -155,7 +157,7 @@ function Users() {
           </table>
         )}
       </QueryView>
-      {users.hasNextPage && <Button onClick={() => void users.fetchNextPage()}>Show more</Button>}
+      {users.hasNextPage && <Button onClick={() => void users.fetchNextPage()}>{t("ShowMore")}</Button>}
       {isCreating && <NewUser onClose={() => setCreating(false)} />}
     </Card>
   );
@@ -167,19 +169,19 @@ export function PlatformPage() {
   const isOperator = session.data?.isOperator ?? false;
   const ready = useQuery(readyQuery);
   const metrics = useQuery({ ...metricsQuery, enabled: isOperator });
-  const state = ready.data && (ready.data.isReady ? <Pill tone="good">ready</Pill> : <Pill tone="bad">not ready: {ready.data.reason ?? "no reason given"}</Pill>);
+  const state = ready.data && (ready.data.isReady ? <Pill tone="good">{t("ready")}</Pill> : <Pill tone="bad">{t("notReadyReason", { reason: ready.data.reason ?? t("noReasonGiven") })}</Pill>);
   if (session.data && !isOperator)
     return (
       <>
-        <PageHeader title="Platform" />
+        <PageHeader title={t("Platform")} />
         <div className="state">
-          <p>This page is for those who run the service.</p>
+          <p>{t("ThisPageIsForThoseWho")}</p>
         </div>
       </>
     );
   return (
     <>
-      <PageHeader title="Platform" state={state} below={settings.data ? `longwire ${settings.data.version}, figures of the process that answered` : " "} />
+      <PageHeader title={t("Platform")} state={state} below={settings.data ? t("longwireVersionFiguresOfProcessThat", { version: settings.data.version }) : " "} />
       <QueryView query={metrics} skeletonRows={7}>{(samples) => <Figures samples={samples} />}</QueryView>
       <Users />
     </>

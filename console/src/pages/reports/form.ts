@@ -3,6 +3,7 @@ import { ApiProblem } from "~/api/client";
 import { paramsOf, valuesOf, type FormField, type FormValues } from "~/pages/connectors/schema-form";
 import { differing, type VersionRow } from "~/ui/versions";
 import type { Report } from "./queries";
+import { t } from "~/messages/reports";
 
 export type Content = Report["content"];
 
@@ -89,31 +90,31 @@ export const PARAMETERS: Readonly<Record<Content, readonly Parameter[]>> = {
 
 export const LABELS: Readonly<Record<Exclude<keyof ReportForm, "values">, string>> = {
   name: "Name",
-  content: "Content",
-  subgroups: "Groups below",
-  devices: "Devices",
+  content: t("Content"),
+  subgroups: t("GroupsBelow"),
+  devices: t("Devices"),
   type: "Device type",
-  tags: "Tags",
+  tags: t("Tags"),
   kind: "Kind",
-  columns: "Values",
-  measurement: "Measurement",
-  of: "Value",
-  combine: "Devices together",
-  percentile: "Percentile",
-  calendarSpan: "Rows",
-  q: "Search",
-  seen: "Last seen",
-  batteryBelow: "Battery below",
-  state: "State",
-  severity: "Severity",
-  reason: "Reason",
-  others: "Other parameters",
-  every: "Every",
-  at: "At",
-  timezone: "Time zone",
+  columns: t("Values"),
+  measurement: t("Measurement"),
+  of: t("Value"),
+  combine: t("DevicesTogether"),
+  percentile: t("Percentile"),
+  calendarSpan: t("Rows"),
+  q: t("Search"),
+  seen: t("LastSeen"),
+  batteryBelow: t("BatteryBelow"),
+  state: t("State"),
+  severity: t("Severity"),
+  reason: t("Reason"),
+  others: t("OtherParameters"),
+  every: t("Every"),
+  at: t("At"),
+  timezone: t("TimeZone"),
   format: "Format",
   to: "Sent by",
-  addresses: "Addresses",
+  addresses: t("Addresses"),
 };
 
 const WEBHOOK_PARAMS: ReadonlySet<string> = new Set(["url", "headers", "bearer", "basic", "secret"]);
@@ -206,12 +207,12 @@ export function differences(mine: ReportForm, theirs: ReportForm, fields: readon
 }
 
 export function isComplete(form: ReportForm, fields: readonly FormField[]): string | undefined {
-  if (form.content === "series" && !form.measurement.trim()) return "It needs a measurement.";
-  if (form.combine === "percentile" && form.content === "series" && !form.percentile.trim()) return "It needs a percentile.";
-  if (!form.name.trim()) return "It needs a name.";
-  if (!form.at) return "It needs a time.";
-  if (form.to === "email" && addressesOf(form.addresses).length === 0) return "It needs an address.";
-  if (form.to === "webhook" && fields.some((each) => each.isRequired && !(form.values[each.path] ?? "").trim())) return "The destination is not filled in yet.";
+  if (form.content === "series" && !form.measurement.trim()) return t("ItNeedsMeasurement");
+  if (form.combine === "percentile" && form.content === "series" && !form.percentile.trim()) return t("ItNeedsPercentile");
+  if (!form.name.trim()) return t("ItNeedsName");
+  if (!form.at) return t("ItNeedsTime");
+  if (form.to === "email" && addressesOf(form.addresses).length === 0) return t("ItNeedsAddress");
+  if (form.to === "webhook" && fields.some((each) => each.isRequired && !(form.values[each.path] ?? "").trim())) return t("destinationIsNotFilledInYet");
   return undefined;
 }
 

@@ -11,6 +11,7 @@ import { bodyOf, emptyForm, isComplete } from "./form";
 import { createReport, reportsQuery } from "./queries";
 import { ReportFields, firstContent } from "./report-fields";
 import { channelOf } from "./channels";
+import { t } from "~/messages/reports";
 import "~/pages/connectors/connectors.css";
 import "~/pages/notifications/notifications.css";
 import "./reports.css";
@@ -29,7 +30,7 @@ function NewFields({ groupId, types }: { groupId: string; types: readonly Schema
     onSuccess: (created) => {
       client.setQueryData(reportsQuery(groupId).queryKey, (before) => before && [...before, created]);
       void client.invalidateQueries({ queryKey: reportsQuery(groupId).queryKey });
-      showToast(`${created.name ?? "It"} is sent from now on.`);
+      showToast(t("nameIsSentFromNowOn", { name: created.name ?? t("It") }));
       void navigate({ to: "/g/$groupId/reports/$reportId", params: { groupId, reportId: created.id } });
     },
   });
@@ -44,7 +45,7 @@ function NewFields({ groupId, types }: { groupId: string; types: readonly Schema
 export function NewReportPage() {
   const { groupId } = route.useParams();
   return (
-    <NewPage groupId={groupId} title="New report" list={{ to: "/g/$groupId/reports", label: "Reports" }} operation="POST /report" query={useQuery(notificationTypesQuery)}>
+    <NewPage groupId={groupId} title={t("NewReport")} list={{ to: "/g/$groupId/reports", label: t("Reports") }} operation="POST /report" query={useQuery(notificationTypesQuery)}>
       {(types) => <NewFields groupId={groupId} types={types} />}
     </NewPage>
   );

@@ -1,6 +1,7 @@
 import { queryOptions, type QueryClient } from "@tanstack/react-query";
 import { ApiProblem, api, read, type Schemas } from "~/api/client";
 import { fetchNewest } from "~/api/queries";
+import { t } from "~/messages/reports";
 
 type Wire = Schemas["Report"];
 type Change = Omit<Schemas["UpdateReportInput"], "parameters" | "to"> & Partial<Pick<Report, "parameters" | "to">>;
@@ -27,7 +28,7 @@ export function reportsQuery(groupId: string, subgroups = false) {
 }
 
 export function noReport(): ApiProblem {
-  return new ApiProblem({ status: 404, code: "not_found", detail: "There is no such report." });
+  return new ApiProblem({ status: 404, code: "not_found", detail: t("ThereIsNoSuchReport") });
 }
 
 export function findReport(reports: readonly Report[], reportId: string): Report {

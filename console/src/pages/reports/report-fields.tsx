@@ -17,6 +17,7 @@ import { Checkbox, MoreFields, Select, TextArea, TextField, fieldError, fieldErr
 import { Card } from "~/ui/page";
 import { addressErrors, listOf, otherErrors, problemOfWebhook, type Content, type ReportForm } from "./form";
 import { COMBINE_WORDS, KIND_WORDS, OF_WORDS, SEEN_WORDS, SPAN_WORDS, STATE_WORDS, aboutWords, spanOfSeries, whenWords } from "./summary";
+import { t } from "~/messages/reports";
 
 interface Props {
   groupId: string;
@@ -33,10 +34,10 @@ type Options = readonly (readonly [string, string])[];
 
 // Contents, what each is, and what reading it takes.
 const CONTENTS: readonly (readonly [Content, string, string, Operation])[] = [
-  ["series", "Numbers of a measurement", "By the hour or the day, of each device or of all of them together; a mail has a chart.", "GET /group/series"],
-  ["records", "Records", "Each record that arrived in the period.", "GET /records/export"],
-  ["devices", "Devices", "The list of devices as it is then, with their current values if wanted.", "GET /devices/export"],
-  ["alarms", "Alarms", "Those that were raised in the period, and what became of them.", "GET /group/alarms"],
+  ["series", t("NumbersOfMeasurement"), t("ByHourOrDayOfEach"), "GET /group/series"],
+  ["records", t("Records"), t("EachRecordThatArrivedInPeriod"), "GET /records/export"],
+  ["devices", t("Devices"), t("listOfDevicesAsItIs"), "GET /devices/export"],
+  ["alarms", t("Alarms"), t("ThoseThatWereRaisedInPeriod"), "GET /group/alarms"],
 ];
 
 // The first one that somebody may read.
@@ -48,11 +49,11 @@ const COLUMNS_MAX = 20;
 const SERIES_DEVICES_MAX = 1_000;
 const EVERY: Options = [
   ["day", "day"],
-  ["week", "Monday"],
-  ["month", "first of the month"],
+  ["week", t("Monday")],
+  ["month", t("firstOfMonth")],
 ];
 const FORMATS: Options = [
-  ["xlsx", "spreadsheet (XLSX)"],
+  ["xlsx", t("spreadsheetXLSX")],
   ["csv", "CSV"],
 ];
 
@@ -80,16 +81,16 @@ function MeasurementField({ groupId, form, problem, onChange }: Props) {
   const error = fieldError(problem, "parameters.measurement");
   // Where measurements may not be listed, or there are none yet, their names are typed.
   if (items.length === 0)
-    return <TextField label="Measurement" placeholder="temperature" error={error} value={form.measurement} onChange={(event) => onChange({ measurement: event.target.value })} />;
-  const options: Options = [["", "Choose a measurement"], ...items.map((each) => [each.name, each.unit ? `${measurementLabel(each)} (${each.unit})` : measurementLabel(each)] as const)];
-  return <Select label="Measurement" error={error} options={withChosen(options, form.measurement)} value={form.measurement} onChange={(event) => onChange({ measurement: event.target.value })} />;
+    return <TextField label={t("Measurement")} placeholder={t("temperature")} error={error} value={form.measurement} onChange={(event) => onChange({ measurement: event.target.value })} />;
+  const options: Options = [["", t("ChooseMeasurement")], ...items.map((each) => [each.name, each.unit ? `${measurementLabel(each)} (${each.unit})` : measurementLabel(each)] as const)];
+  return <Select label={t("Measurement")} error={error} options={withChosen(options, form.measurement)} value={form.measurement} onChange={(event) => onChange({ measurement: event.target.value })} />;
 }
 
 function TypeField({ form, problem, onChange }: Props) {
   const query = useQuery(deviceTypesQuery);
   const names = (query.data ?? []).flatMap((each) => each.name ?? []).sort();
-  const options: Options = [["", "Any type"], ...names.map((each) => [each, each] as const)];
-  return <Select label="Device type" error={fieldError(problem, "parameters.type")} options={withChosen(options, form.type)} value={form.type} onChange={(event) => onChange({ type: event.target.value })} />;
+  const options: Options = [["", t("AnyType")], ...names.map((each) => [each, each] as const)];
+  return <Select label={t("DeviceType")} error={fieldError(problem, "parameters.type")} options={withChosen(options, form.type)} value={form.type} onChange={(event) => onChange({ type: event.target.value })} />;
 }
 
 // Measurements that get a column each.
@@ -103,15 +104,15 @@ function ColumnsField({ groupId, form, problem, hint, onChange }: Props & { hint
   return (
     <div className={`field ${error ? "field-wrong" : ""}`} role="group" aria-labelledby={`${id}-label`} aria-describedby={`${id}-hint`}>
       <span className="field-label" id={`${id}-label`}>
-        Values
+        {t("Values")}
       </span>
       <div className="chips">
         {chosen.map((each) => (
-          <button key={each} type="button" className="chip" aria-label={`Remove ${each}`} onClick={() => set(chosen.filter((other) => other !== each))}>
+          <button key={each} type="button" className="chip" aria-label={t("RemoveEach", { each })} onClick={() => set(chosen.filter((other) => other !== each))}>
             {each} <span aria-hidden="true">×</span>
           </button>
         ))}
-        <MeasurementsChoice groupId={groupId} label={chosen.length === 0 ? "Choose measurements" : "Measurements"} chosen={chosen} max={COLUMNS_MAX} onChange={set} />
+        <MeasurementsChoice groupId={groupId} label={chosen.length === 0 ? t("ChooseMeasurements") : t("Measurements")} chosen={chosen} max={COLUMNS_MAX} onChange={set} />
       </div>
       {error && <p className="field-error">{error}</p>}
       <p className="field-hint" id={`${id}-hint`}>
@@ -125,7 +126,7 @@ function SubgroupsField({ form, problem, onChange }: Props) {
   const error = fieldError(problem, "parameters.subgroups");
   return (
     <div>
-      <Checkbox label="With the groups below" checked={form.subgroups === "true"} onChange={(event) => onChange({ subgroups: event.target.checked ? "true" : "" })} />
+      <Checkbox label={t("WithGroupsBelow")} checked={form.subgroups === "true"} onChange={(event) => onChange({ subgroups: event.target.checked ? "true" : "" })} />
       {error && <p className="field-error">{error}</p>}
     </div>
   );
@@ -136,8 +137,8 @@ function ChosenDevices({ groupId, form, problem, max, onChange }: Props & { max:
   return (
     <DevicesField
       groupId={groupId}
-      label={max === 1 ? "Device" : "Which devices"}
-      noneLabel={max === 1 ? "Any device" : "All devices"}
+      label={t("WhichDevices", { count: max })}
+      noneLabel={t("AllDevices", { count: max })}
       error={fieldError(problem, "parameters.deviceId")}
       ids={ids}
       max={max}
@@ -160,17 +161,17 @@ function SeriesFields(props: Props) {
     <>
       <div className="report-choices">
         <MeasurementField {...props} />
-        <ParameterSelect {...props} name="combine" label="Devices together" options={optionsOf(COMBINE_WORDS, "together, as fits the measurement")} />
-        {form.combine === "percentile" && <ParameterText {...props} name="percentile" field="percentile" label="Percentile" hint="From 0 to 100." inputMode="decimal" />}
-        <ParameterSelect {...props} name="of" label="Value of each" options={optionsOf(OF_WORDS, "as fits the measurement")} />
-        <ParameterSelect {...props} name="calendarSpan" label="Rows" options={optionsOf(SPAN_WORDS, `${spanOfSeries(form.every, "")}, as fits the period`)} />
+        <ParameterSelect {...props} name="combine" label={t("DevicesTogether")} options={optionsOf(COMBINE_WORDS, t("togetherAsFitsMeasurement"))} />
+        {form.combine === "percentile" && <ParameterText {...props} name="percentile" field="percentile" label={t("Percentile")} hint={t("From0To100")} inputMode="decimal" />}
+        <ParameterSelect {...props} name="of" label={t("ValueOfEach")} options={optionsOf(OF_WORDS, t("asFitsMeasurement"))} />
+        <ParameterSelect {...props} name="calendarSpan" label={t("Rows")} options={optionsOf(SPAN_WORDS, t("everyAsFitsPeriod", { every: spanOfSeries(form.every, "") }))} />
       </div>
       <ChosenDevices {...props} max={SERIES_DEVICES_MAX} />
       <SubgroupsField {...props} />
-      <MoreFields summary="Only of a type, or with tags" hasValue={Boolean(form.type || form.tags)} error={fieldErrors(problem, ["parameters.type", "parameters.tags"])} refusal={problem}>
+      <MoreFields summary={t("OnlyOfTypeOrWithTags")} hasValue={Boolean(form.type || form.tags)} error={fieldErrors(problem, ["parameters.type", "parameters.tags"])} refusal={problem}>
         <div className="report-choices">
           <TypeField {...props} />
-          <ParameterText {...props} name="tags" field="tags" label="Tags" hint="Separated by commas; a device has each of them." />
+          <ParameterText {...props} name="tags" field="tags" label={t("Tags")} hint={t("SeparatedByCommasDeviceHasEach")} />
         </div>
       </MoreFields>
     </>
@@ -181,10 +182,10 @@ function RecordFields(props: Props) {
   return (
     <>
       <div className="report-choices">
-        <ParameterSelect {...props} name="kind" label="Kind" options={Object.entries(KIND_WORDS)} />
+        <ParameterSelect {...props} name="kind" label={t("Kind")} options={Object.entries(KIND_WORDS)} />
         <ChosenDevices {...props} max={1} />
       </div>
-      <ColumnsField {...props} hint="Each gets a column, beside those of the record." />
+      <ColumnsField {...props} hint={t("EachGetsColumnBesideThoseOf")} />
       <SubgroupsField {...props} />
     </>
   );
@@ -196,15 +197,15 @@ function DeviceFields(props: Props) {
     <>
       <div className="report-choices">
         <TypeField {...props} />
-        <ParameterText {...props} name="tag" field="tags" label="Tag" />
-        <ParameterSelect {...props} name="seen" label="Last seen" options={optionsOf(SEEN_WORDS, "at any time")} />
+        <ParameterText {...props} name="tag" field="tags" label={t("Tag")} />
+        <ParameterSelect {...props} name="seen" label={t("LastSeen")} options={optionsOf(SEEN_WORDS, t("atAnyTime"))} />
       </div>
-      <ColumnsField {...props} hint="The current value of each gets a column." />
+      <ColumnsField {...props} hint={t("currentValueOfEachGetsColumn")} />
       <SubgroupsField {...props} />
-      <MoreFields summary="Search, battery" hasValue={Boolean(form.q || form.batteryBelow)} error={fieldErrors(problem, ["parameters.q", "parameters.batteryBelow"])} refusal={problem}>
+      <MoreFields summary={t("SearchBattery")} hasValue={Boolean(form.q || form.batteryBelow)} error={fieldErrors(problem, ["parameters.q", "parameters.batteryBelow"])} refusal={problem}>
         <div className="report-choices">
-          <ParameterText {...props} name="q" field="q" label="Search" hint="As in the list of devices: a name, an id or a tag." />
-          <ParameterText {...props} name="batteryBelow" field="batteryBelow" label="Battery below (%)" inputMode="decimal" />
+          <ParameterText {...props} name="q" field="q" label={t("Search")} hint={t("AsInListOfDevicesName")} />
+          <ParameterText {...props} name="batteryBelow" field="batteryBelow" label={t("BatteryBelow2")} inputMode="decimal" />
         </div>
       </MoreFields>
     </>
@@ -215,9 +216,9 @@ function AlarmFields(props: Props) {
   return (
     <>
       <div className="report-choices">
-        <ParameterSelect {...props} name="severity" label="Severity" options={[["", "any"], ...SEVERITIES.map((each) => [each, each] as const)]} />
-        <ParameterSelect {...props} name="reason" label="Reason" options={optionsOf(ALARM_REASONS, "any")} />
-        <ParameterSelect {...props} name="state" label="State" options={optionsOf(STATE_WORDS, "any")} />
+        <ParameterSelect {...props} name="severity" label={t("Severity")} options={[["", "any"], ...SEVERITIES.map((each) => [each, each] as const)]} />
+        <ParameterSelect {...props} name="reason" label={t("Reason")} options={optionsOf(ALARM_REASONS, "any")} />
+        <ParameterSelect {...props} name="state" label={t("State")} options={optionsOf(STATE_WORDS, "any")} />
         <ChosenDevices {...props} max={1} />
       </div>
       <SubgroupsField {...props} />
@@ -233,9 +234,9 @@ function ContentCard(props: Props) {
   const Fields = FIELDS[form.content];
   const errors = otherErrors(problem, form.content);
   return (
-    <Card title="Content" className="form report-content">
+    <Card title={t("Content")} className="form report-content">
       <fieldset className="reasons report-contents">
-        <legend className="visually-hidden">Content</legend>
+        <legend className="visually-hidden">{t("Content")}</legend>
         {CONTENTS.map(([content, label, hint, operation]) => {
           const isForbidden = rights.isKnown && !mayCall(rights, operation) && form.content !== content;
           return (
@@ -243,7 +244,7 @@ function ContentCard(props: Props) {
               <input type="radio" name="content" checked={form.content === content} disabled={isForbidden} onChange={() => onChange({ content, others: "" })} />
               <span>
                 {label}
-                <span className="field-hint">{isForbidden ? "You may not read them here." : hint}</span>
+                <span className="field-hint">{isForbidden ? t("YouMayNotReadThemHere") : hint}</span>
               </span>
             </label>
           );
@@ -253,12 +254,12 @@ function ContentCard(props: Props) {
       <Fields {...props} />
       {form.others && (
         <div className="field">
-          <span className="field-label">Other parameters</span>
+          <span className="field-label">{t("OtherParameters")}</span>
           <div className="report-others">
             <code>{form.others}</code>
-            <Button onClick={() => onChange({ others: "" })}>Remove</Button>
+            <Button onClick={() => onChange({ others: "" })}>{t("Remove")}</Button>
           </div>
-          <p className="field-hint">Set by the API; kept as they are.</p>
+          <p className="field-hint">{t("SetByAPIKeptAsThey")}</p>
         </div>
       )}
       {errors.map((each) => (
@@ -290,24 +291,24 @@ function ScheduleCard({ form, problem, onChange }: Props) {
     </select>
   );
   return (
-    <Card title="When" className="form">
+    <Card title={t("When")} className="form">
       <div className={`sentence-box ${errors.length > 0 ? "field-wrong" : ""}`}>
-        <div className="sentence" role="group" aria-label="When">
+        <div className="sentence" role="group" aria-label={t("When")}>
           <span className="sentence-part">
-            <span>{form.every === "month" ? "On every" : "Every"}</span>
-            {select("every", "Every", EVERY)}
+            <span>{form.every === "month" ? t("OnEvery") : t("Every")}</span>
+            {select("every", t("Every"), EVERY)}
           </span>
           <span className="sentence-part">
-            <span>at</span>
-            <input type="time" {...common("at", "Time of day")} />
+            <span>{t("at")}</span>
+            <input type="time" {...common("at", t("TimeOfDay"))} />
           </span>
           <span className="sentence-part">
-            <span>in</span>
-            {select("timezone", "Time zone", zones.map((each) => [each, each] as const))}
+            <span>{t("in")}</span>
+            {select("timezone", t("TimeZone"), zones.map((each) => [each, each] as const))}
           </span>
           <span className="sentence-part">
-            <span>as</span>
-            {select("format", "Format", FORMATS)}
+            <span>{t("as")}</span>
+            {select("format", t("Format"), FORMATS)}
           </span>
         </div>
         {errors.map((each) => (
@@ -316,7 +317,7 @@ function ScheduleCard({ form, problem, onChange }: Props) {
           </p>
         ))}
         <p className="field-hint">
-          {form.at ? whenWords(form) : "At a time of day"}, {aboutWords(form)}.
+          {form.at ? whenWords(form) : t("AtTimeOfDay")}, {aboutWords(form)}.
         </p>
       </div>
     </Card>
@@ -335,17 +336,17 @@ function RecipientCard({ form, fields, noMail, problem, onChange }: Props) {
     </label>
   );
   return (
-    <Card title="To whom" className="form">
+    <Card title={t("ToWhom")} className="form">
       <fieldset className="reasons">
-        <legend className="visually-hidden">Sent by</legend>
-        {choice("email", "E-mail", noMail ?? "Each address gets its own mail with the file, or with a link to a large one.", noMail !== undefined && !isMail)}
-        {choice("webhook", "Webhook", "The file in a request to a URL, signed if wanted.", false)}
+        <legend className="visually-hidden">{t("SentBy")}</legend>
+        {choice("email", "E-mail", noMail ?? t("EachAddressGetsItsOwnMail"), noMail !== undefined && !isMail)}
+        {choice("webhook", t("Webhook"), t("fileInRequestToURLSigned"), false)}
       </fieldset>
       {fieldError(problem, "to.type") && <p className="field-error">{fieldError(problem, "to.type")}</p>}
       {isMail ? (
         <TextArea
-          label="Addresses"
-          hint="Separated by commas or lines, 50 at most: members of the group who have accepted, or addresses in domains that the operator allows."
+          label={t("Addresses")}
+          hint={t("SeparatedByCommasOrLines50")}
           rows={2}
           value={form.addresses}
           error={addressErrors(problem, form.addresses)}
@@ -364,8 +365,8 @@ export function ReportFields(props: Props) {
     <>
       <ContentCard {...props} />
       <div className="column">
-        <Card title="Name" className="form">
-          <TextField label="Name" hint="It is the subject of the mail." error={fieldError(problem, "name")} value={form.name} onChange={(event) => onChange({ name: event.target.value })} />
+        <Card title={t("Name")} className="form">
+          <TextField label={t("Name")} hint={t("ItIsSubjectOfMail")} error={fieldError(problem, "name")} value={form.name} onChange={(event) => onChange({ name: event.target.value })} />
         </Card>
         <ScheduleCard {...props} />
       </div>

@@ -12,6 +12,8 @@ import { Facts } from "~/ui/page";
 import { QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
 import { CONTENT_LABELS, periodWords, secretOf } from "./words";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/reports";
 import "~/pages/sign-in/sign-in.css";
 
 type ReportDownload = Schemas["ReportDownload"];
@@ -19,7 +21,7 @@ type ReportDownload = Schemas["ReportDownload"];
 function HowToGetAnother() {
   return (
     <p className="ink-2">
-      Ask whoever may change the notifications of the group to send the report again. If that is you, <a href={CONSOLE_PATH}>open the console</a>.
+      {t.rich("AskWhoeverMayChangeNotificationsOf", { link: <a href={CONSOLE_PATH}>{t("openConsole")}</a> })}
     </p>
   );
 }
@@ -28,7 +30,7 @@ function Expired() {
   return (
     <>
       <p role="alert">
-        <strong>This link is invalid or has expired.</strong> A link works for seven days, and no longer when the report is deleted, or when who created it may not read this any more.
+        {t.rich("strongLinkWorksForSevenDays", { strong: <strong>{t("ThisLinkIsInvalidOrHas")}</strong> })}
       </p>
       <HowToGetAnother />
     </>
@@ -49,21 +51,21 @@ function Download({ secret, found }: { secret: string; found: ReportDownload }) 
   return (
     <>
       <p>
-        <strong>{found.name ?? "Report"}</strong>
+        <strong>{found.name ?? t("Report")}</strong>
       </p>
       <Facts
         rows={[
-          ["Content", CONTENT_LABELS[found.content]],
-          ["Period", `${periodWords(found)} (${found.timezone})`],
-          ["File", `${found.fileName}, ${found.rows.toLocaleString("en")} ${found.rows === 1 ? "row" : "rows"}, ${bytes(found.bytes)}`],
-          ["Available until", <TimeText key="until" at={found.expiresAt} precision="minute" />],
+          [t("Content"), CONTENT_LABELS[found.content]],
+          [t("Period"), `${periodWords(found)} (${found.timezone})`],
+          [t("File"), `${found.fileName}, ${found.rows.toLocaleString(LOCALE)} ${t("rows", { count: found.rows })}, ${bytes(found.bytes)}`],
+          [t("AvailableUntil"), <TimeText key="until" at={found.expiresAt} precision="minute" />],
         ]}
       />
-      <Button look="primary" disabledReason={download.isPending ? "One moment" : undefined} onClick={() => download.mutate()}>
-        {download.isPending ? "Downloading" : "Download"}
+      <Button look="primary" disabledReason={download.isPending ? t("OneMoment") : undefined} onClick={() => download.mutate()}>
+        {download.isPending ? t("Downloading") : t("Download")}
       </Button>
       <p role="status" className="ink-2">
-        {download.isSuccess && `${found.fileName} is saved.`}
+        {download.isSuccess && t("fileNameIsSaved", { fileName: found.fileName })}
       </p>
       {download.error && (
         <p className="sign-in-error" role="alert">
@@ -85,7 +87,7 @@ function Opened({ secret }: { secret: string }) {
   });
   if (isExpired(query.error)) return <Expired />;
   return (
-    <QueryView query={query} skeletonRows={4} noun="report">
+    <QueryView query={query} skeletonRows={4} noun={t("report")}>
       {(found) => <Download secret={secret} found={found} />}
     </QueryView>
   );
@@ -99,11 +101,11 @@ export function ReportLinkPage() {
   return (
     <main className="sign-in">
       <div className="sign-in-box card">
-        <p className="brand">longwire</p>
-        <h1>Report</h1>
+        <p className="brand">{t("longwire")}</p>
+        <h1>{t("Report")}</h1>
         {secret === null && (
           <>
-            <p role="alert">The address of this page has no link to a report: open the link in the mail once more.</p>
+            <p role="alert">{t("addressOfThisPageHasNo")}</p>
             <HowToGetAnother />
           </>
         )}

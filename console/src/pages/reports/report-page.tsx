@@ -29,6 +29,7 @@ import { SendButton, SendOutcome, type SentReport } from "./send-now";
 import { FORMAT_WORDS, aboutWords, contentWords, recipientWords, whenWords } from "./summary";
 import { ReportSwitch } from "./toggle";
 import { periodWords } from "./words";
+import { t } from "~/messages/reports";
 import "~/pages/connectors/connectors.css";
 import "~/pages/notifications/notifications.css";
 import "./reports.css";
@@ -49,13 +50,13 @@ function DeviceNames({ groupId, ids }: { groupId: string; ids: readonly string[]
           </Link>
         </span>
       ))}
-      {ids.length > shown.length && ` and ${ids.length - shown.length} more`}
+      {ids.length > shown.length && ` ${t("andValueMore", { value: ids.length - shown.length })}`}
     </>
   );
 }
 
 function LastRun({ run, timezone }: { run: Run; timezone: string }) {
-  const notes = [sizeWords(run), run.recipients > 0 && `to ${run.recipients} ${run.recipients === 1 ? "recipient" : "recipients"}`, run.isTest && "sent by hand"].filter(Boolean).join(" · ");
+  const notes = [sizeWords(run), run.recipients > 0 && t("toRecipientsValue", { recipients: run.recipients, value: t("recipients", { count: run.recipients }) }), run.isTest && t("sentByHand")].filter(Boolean).join(" · ");
   const cause = causeOf(run);
   const missed = missedWords(run);
   return (
@@ -64,7 +65,7 @@ function LastRun({ run, timezone }: { run: Run; timezone: string }) {
         <RunPill run={run} /> <TimeText at={run.at} withAgo precision="minute" />
       </div>
       {cause && <div>{cause}</div>}
-      <div className="ink-2">about {periodWords({ ...run, timezone })}</div>
+      <div className="ink-2">{t("aboutPeriodWords", { periodWords: periodWords({ ...run, timezone }) })}</div>
       {notes && <div className="ink-2">{notes}</div>}
       {missed && <div className="ink-2">{missed}</div>}
     </>
@@ -80,13 +81,13 @@ function About({ report }: { report: Report }) {
     <Card>
       <Facts
         rows={[
-          ["What", `${contentWords(report, find)}; ${FORMAT_WORDS[report.format]}`],
-          ...(devices.length > 0 ? ([["Devices", <DeviceNames key="devices" groupId={report.groupId} ids={devices} />]] as const) : []),
-          ["When", `${whenWords(report)} in ${report.timezone}, ${aboutWords(report)}`],
-          ["Next", report.enabled ? <TimeText key="next" at={report.nextAt} withAgo precision="minute" /> : "not while it is disabled"],
-          ["To", recipientWords(report.to)],
-          ["With the permissions of", nameOf(report.updatedBy)],
-          ["Last run", report.lastRun ? <LastRun key="run" run={report.lastRun} timezone={report.timezone} /> : "never"],
+          [t("What"), `${contentWords(report, find)}; ${FORMAT_WORDS[report.format]}`],
+          ...(devices.length > 0 ? ([[t("Devices"), <DeviceNames key="devices" groupId={report.groupId} ids={devices} />]] as const) : []),
+          [t("When"), t("reportInTimezoneReport2", { report: whenWords(report), timezone: report.timezone, report2: aboutWords(report) })],
+          [t("Next"), report.enabled ? <TimeText key="next" at={report.nextAt} withAgo precision="minute" /> : t("notWhileItIsDisabled")],
+          [t("To"), recipientWords(report.to)],
+          [t("WithPermissionsOf"), nameOf(report.updatedBy)],
+          [t("LastRun"), report.lastRun ? <LastRun key="run" run={report.lastRun} timezone={report.timezone} /> : "never"],
         ]}
       />
     </Card>
@@ -108,7 +109,7 @@ function Fields({ report, fields, noMail }: { report: Report; fields: readonly F
     readNewest: () => fetchReport(groupId, reportId),
     onStored: (version) => refreshReport(client, version),
     compare: (mine, theirs) => differences(mine, theirs, fields),
-    savedText: "Saved. From now on it has what you may read.",
+    savedText: t("SavedFromNowOnItHas"),
     fields: WIRE_FIELDS,
     // What is chosen belongs to its content.
     canMerge: false,
@@ -144,7 +145,7 @@ function DeleteDialog({ report, onClose }: { report: Report; onClose: () => void
       const { queryKey } = reportsQuery(groupId);
       client.setQueryData(queryKey, (before) => before?.filter((each) => each.id !== reportId));
       void client.invalidateQueries({ queryKey });
-      showToast(`Deleted ${name}.`);
+      showToast(t("DeletedName", { name }));
     } catch (failure) {
       setError(failure);
       setBusy(false);
@@ -152,18 +153,18 @@ function DeleteDialog({ report, onClose }: { report: Report; onClose: () => void
   };
   return (
     <Dialog
-      title={`Delete ${name}`}
+      title={t("DeleteName", { name })}
       onClose={onClose}
       actions={
         <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="danger" disabledReason={isBusy ? "Being deleted" : undefined} onClick={() => void remove()}>
-            Delete
+          <Button onClick={onClose}>{t("Cancel")}</Button>
+          <Button look="danger" disabledReason={isBusy ? t("BeingDeleted") : undefined} onClick={() => void remove()}>
+            {t("Delete")}
           </Button>
         </>
       }
     >
-      <p>What is on its way is not sent any more, and links in its mails lead nowhere. This cannot be undone; to pause it, disable it.</p>
+      <p>{t("WhatIsOnItsWayIs")}</p>
       {error !== null && <ErrorState error={error} />}
     </Dialog>
   );
@@ -176,7 +177,7 @@ function Actions({ report, onSend }: { report: Report; onSend: (sent: SentReport
       <ReportSwitch report={report} />
       <SendButton report={report} onSend={onSend} />
       <Button look="danger" onClick={() => setDeleting(true)}>
-        Delete
+        {t("Delete")}
       </Button>
       {isDeleting && <DeleteDialog report={report} onClose={() => setDeleting(false)} />}
     </>
@@ -185,7 +186,7 @@ function Actions({ report, onSend }: { report: Report; onSend: (sent: SentReport
 
 function StatePill({ report }: { report: Report }) {
   if (!report.enabled) return <Pill tone={report.lastRun?.state === "stopped" ? "bad" : "idle"}>{report.lastRun?.state === "stopped" ? "stopped" : "disabled"}</Pill>;
-  return report.lastRun ? <RunPill run={report.lastRun} /> : <span className="ink-3">not sent yet</span>;
+  return report.lastRun ? <RunPill run={report.lastRun} /> : <span className="ink-3">{t("notSentYet")}</span>;
 }
 
 export function ReportPage() {
@@ -198,12 +199,12 @@ export function ReportPage() {
   return (
     <>
       <PageHeader
-        title={found ? nameOr(found.name, found.id) : "Report"}
+        title={found ? nameOr(found.name, found.id) : t("Report")}
         above={
           <>
             {group.data?.name} /{" "}
             <Link to="/g/$groupId/reports" params={{ groupId }}>
-              Reports
+              {t("Reports")}
             </Link>
           </>
         }
@@ -211,18 +212,18 @@ export function ReportPage() {
         below={found && <IdText id={found.id} />}
         actions={found && mayWrite && <Actions key={found.id} report={found} onSend={setSent} />}
       />
-      <div role="status" className="report-sent" aria-label="Outcome of sending">
+      <div role="status" className="report-sent" aria-label={t("OutcomeOfSending")}>
         {found && sent?.reportId === reportId && <SendOutcome sent={sent} />}
       </div>
-      <QueryView query={query} noun="report" operation="GET /group/reports" groupId={groupId}>
+      <QueryView query={query} noun={t("report")} operation="GET /group/reports" groupId={groupId}>
         {() =>
           found ? (
             <>
               <About report={found} />
-              {mayWrite ? <Edit key={found.id} report={found} /> : <Locked label="Edit" operation="PUT /report" groupId={groupId} />}
+              {mayWrite ? <Edit key={found.id} report={found} /> : <Locked label={t("Edit")} operation="PUT /report" groupId={groupId} />}
             </>
           ) : (
-            <ErrorState error={noReport()} noun="report" onRetry={() => void query.refetch()} />
+            <ErrorState error={noReport()} noun={t("report")} onRetry={() => void query.refetch()} />
           )
         }
       </QueryView>

@@ -3,6 +3,8 @@ import { bytes } from "~/pages/platform/exposition";
 import { Pill } from "~/ui/pill";
 import type { Report } from "./queries";
 import { STOPPED_MEANS, runTone, runWords } from "./summary";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/reports";
 
 export type Run = NonNullable<Report["lastRun"]>;
 
@@ -20,10 +22,10 @@ export function causeOf(run: Run): string | undefined {
 
 // "96 rows, 4.1 kB", of a file that was made.
 export function sizeWords({ rows, bytes: size }: Pick<Run, "rows" | "bytes">): string | undefined {
-  return size === 0 ? undefined : `${rows.toLocaleString("en")} ${rows === 1 ? "row" : "rows"}, ${bytes(size)}`;
+  return size === 0 ? undefined : `${rows.toLocaleString(LOCALE)} ${t("rows", { count: rows })}, ${bytes(size)}`;
 }
 
 export function missedWords({ missed }: Pick<Run, "missed">): string {
   if (missed === 0) return "";
-  return missed === 1 ? "An earlier one was due while the service was not running: nothing is sent of it." : `${missed} earlier ones were due while the service was not running: nothing is sent of them.`;
+  return t("countEarlierOnesWereDueWhile", { count: missed });
 }

@@ -16,6 +16,8 @@ import { reportsQuery, type Report } from "./queries";
 import { RunPill, causeOf, sizeWords } from "./report-run";
 import { FORMAT_WORDS, contentWords, recipientWords, whenWords } from "./summary";
 import { ReportSwitch } from "./toggle";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/reports";
 import "~/pages/connectors/connectors.css";
 import "./reports.css";
 
@@ -29,7 +31,7 @@ function ContentText({ report }: { report: Report }) {
 }
 
 function RunCell({ report: { lastRun: run } }: { report: Report }) {
-  if (!run) return <span className="ink-3">not sent yet</span>;
+  if (!run) return <span className="ink-3">{t("notSentYet")}</span>;
   const cause = causeOf(run);
   return (
     <div className="report-lines">
@@ -52,7 +54,7 @@ function SizeCell({ report: { lastRun: run } }: { report: Report }) {
     <div className="report-lines">
       <span>{bytes(run.bytes)}</span>
       <span className="ink-2">
-        {run.rows.toLocaleString("en")} {run.rows === 1 ? "row" : "rows"}
+        {run.rows.toLocaleString(LOCALE)} {t("rows", { count: run.rows })}
       </span>
     </div>
   );
@@ -64,7 +66,7 @@ function useColumns(groupId: string, hasGroups: boolean): Column<Report>[] {
     const columns: Column<Report>[] = [
       {
         id: "name",
-        head: "Name",
+        head: t("Name"),
         width: "minmax(120px, 1.1fr)",
         card: "title",
         cell: (row) => (
@@ -75,7 +77,7 @@ function useColumns(groupId: string, hasGroups: boolean): Column<Report>[] {
       },
       {
         id: "content",
-        head: "Content",
+        head: t("Content"),
         width: "minmax(140px, 1.6fr)",
         card: "wide",
         cell: (row) => (
@@ -87,24 +89,24 @@ function useColumns(groupId: string, hasGroups: boolean): Column<Report>[] {
       },
       {
         id: "next",
-        head: "Next",
+        head: t("Next"),
         width: "minmax(170px, 1.1fr)",
         card: "wide",
         cell: (row) => (
           <div className="report-lines">
-            <span>{row.enabled ? <TimeText at={row.nextAt} precision="minute" /> : <span className="ink-2">disabled</span>}</span>
+            <span>{row.enabled ? <TimeText at={row.nextAt} precision="minute" /> : <span className="ink-2">{t("disabled")}</span>}</span>
             <span className="ink-2" title={row.timezone}>
               {whenWords(row)}
             </span>
           </div>
         ),
       },
-      { id: "to", head: "To", width: "minmax(110px, 1.2fr)", card: "wide", cell: (row) => <span title={recipientWords(row.to)}>{recipientWords(row.to)}</span> },
-      { id: "run", head: "Last run", width: "minmax(190px, 1.4fr)", card: "wide", cell: (row) => <RunCell report={row} /> },
-      { id: "size", head: "Size", width: "84px", align: "end", cell: (row) => <SizeCell report={row} /> },
+      { id: "to", head: t("To"), width: "minmax(110px, 1.2fr)", card: "wide", cell: (row) => <span title={recipientWords(row.to)}>{recipientWords(row.to)}</span> },
+      { id: "run", head: t("LastRun"), width: "minmax(190px, 1.4fr)", card: "wide", cell: (row) => <RunCell report={row} /> },
+      { id: "size", head: t("Size"), width: "84px", align: "end", cell: (row) => <SizeCell report={row} /> },
     ];
-    if (hasGroups) columns.splice(1, 0, { id: "group", head: "Group", width: "minmax(80px, 0.7fr)", card: "line", cell: (row) => <GroupName groupId={row.groupId} /> });
-    if (mayWrite) columns.push({ id: "switch", head: "On", width: "44px", card: "line", cell: (row) => <ReportSwitch report={row} /> });
+    if (hasGroups) columns.splice(1, 0, { id: "group", head: t("Group"), width: "minmax(80px, 0.7fr)", card: "line", cell: (row) => <GroupName groupId={row.groupId} /> });
+    if (mayWrite) columns.push({ id: "switch", head: t("On"), width: "44px", card: "line", cell: (row) => <ReportSwitch report={row} /> });
     return columns;
   }, [mayWrite, hasGroups]);
 }
@@ -120,15 +122,15 @@ export function ReportsPage() {
   return (
     <ListPage
       groupId={groupId}
-      title="Reports"
+      title={t("Reports")}
       query={query}
       readOperation="GET /group/reports"
       createOperation="POST /report"
       newPage="/g/$groupId/reports/new"
-      newLabel="New report"
+      newLabel={t("NewReport")}
       empty={{
-        text: "A report is a file that is made and sent on a schedule: yesterday's records, last week's temperatures, or the alarms of a month, as CSV or a spreadsheet, by mail or to a webhook.",
-        create: "Create the first report",
+        text: t("reportIsFileThatIsMade"),
+        create: t("CreateFirstReport"),
         curl: `curl -H "Authorization: Bearer $TOKEN" \\
   -H "Content-Type: application/json" \\
   -d '{"groupId":"${groupId}","name":"Devices","content":"devices","every":"week","at":"06:00","to":{"type":"webhook","params":{"url":"https://example.com/reports"}}}' \\
@@ -137,7 +139,7 @@ export function ReportsPage() {
       nouns={["report", "reports"]}
       columns={columns}
       textOf={(each) => `${each.name ?? ""} ${contentWords(each, find)} ${recipientWords(each.to)}`}
-      placeholder="Name, content or recipient"
+      placeholder={t("NameContentOrRecipient")}
       q={q}
       rowHeight={ROW_PX}
       onOpen={(row) => void navigate({ to: "/g/$groupId/reports/$reportId", params: { groupId: row.groupId, reportId: row.id } })}

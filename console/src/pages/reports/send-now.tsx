@@ -8,6 +8,7 @@ import { showToast } from "~/ui/toast";
 import { fetchReport, reportsQuery, type Report } from "./queries";
 import { RunPill, causeOf, sizeWords, type Run } from "./report-run";
 import { periodWords } from "./words";
+import { t } from "~/messages/reports";
 
 const POLL_MS = 1_000;
 
@@ -40,10 +41,10 @@ export function SendButton({ report, onSend }: { report: Report; onSend: (sent: 
       writes
       onClick={() => run.mutate()}
       disabled={run.isPending}
-      disabledReason={enabled ? undefined : "It is disabled: nothing is sent until it is enabled."}
-      title="About the last whole period, to all recipients; the schedule stays as it is. Five a minute"
+      disabledReason={enabled ? undefined : t("ItIsDisabledNothingIsSent")}
+      title={t("AboutLastWholePeriodToAll")}
     >
-      Send now
+      {t("SendNow")}
     </Button>
   );
 }
@@ -60,15 +61,15 @@ export function SendOutcome({ sent }: { sent: SentReport }) {
   const report = query.data?.find((each) => each.id === sent.reportId);
   if (!run || !report)
     return (
-      <Card title="Sent by hand">
-        <Pill tone="idle">being made</Pill>
+      <Card title={t("SentByHand")}>
+        <Pill tone="idle">{t("beingMade")}</Pill>
       </Card>
     );
   const about = `${periodWords({ ...run, timezone: report.timezone })} (${report.timezone})`;
   return (
-    <Card title="Sent by hand">
+    <Card title={t("SentByHand")}>
       <p className="report-outcome">
-        <RunPill run={run} /> <span>{[`About ${about}`, sizeWords(run), run.recipients > 0 && `to ${run.recipients} ${run.recipients === 1 ? "recipient" : "recipients"}`].filter(Boolean).join(" · ")}</span>
+        <RunPill run={run} /> <span>{[`About ${about}`, sizeWords(run), run.recipients > 0 && t("toRecipientsValue", { recipients: run.recipients, value: t("recipients", { count: run.recipients }) })].filter(Boolean).join(" · ")}</span>
       </p>
       {causeOf(run) && <p>{causeOf(run)}</p>}
     </Card>

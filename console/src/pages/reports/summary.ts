@@ -3,17 +3,18 @@ import { ALARM_REASONS, type FindMeasurement } from "~/alarms/words";
 import { measurementLabel } from "~/measurements/values";
 import type { Tone } from "~/ui/pill";
 import type { Report } from "./queries";
+import { t } from "~/messages/reports";
 
 type Run = NonNullable<Report["lastRun"]>;
 
-export const KIND_WORDS: Readonly<Record<string, string>> = { data: "Data", event: "Events", geoloc: "Geolocations", telemetry: "Telemetry" };
+export const KIND_WORDS: Readonly<Record<string, string>> = { data: t("Data"), event: t("Events"), geoloc: t("Geolocations"), telemetry: t("Telemetry") };
 export const SEEN_WORDS: Readonly<Record<string, string>> = {
   hour: "within an hour",
   day: "within a day",
-  week: "within a week",
-  longer: "longer ago",
+  week: t("withinWeek"),
+  longer: t("longerAgo"),
   never: "never",
-  silent: "silent, by what is expected of them",
+  silent: t("silentByWhatIsExpectedOf"),
 };
 export const OF_WORDS: Readonly<Record<string, string>> = {
   mean: "mean",
@@ -22,20 +23,20 @@ export const OF_WORDS: Readonly<Record<string, string>> = {
   first: "first",
   last: "last",
   sum: "sum",
-  count: "count of values",
+  count: t("countOfValues"),
   increase: "increase",
 };
 export const COMBINE_WORDS: Readonly<Record<string, string>> = {
-  none: "each device by itself",
-  sum: "sum of the devices",
-  mean: "mean of the devices",
-  min: "smallest of the devices",
-  max: "largest of the devices",
-  count: "number of devices",
-  percentile: "a percentile of the devices",
+  none: t("eachDeviceByItself"),
+  sum: t("sumOfDevices"),
+  mean: t("meanOfDevices"),
+  min: t("smallestOfDevices"),
+  max: t("largestOfDevices"),
+  count: t("numberOfDevices"),
+  percentile: t("percentileOfDevices"),
 };
-export const SPAN_WORDS: Readonly<Record<string, string>> = { hour: "by the hour", day: "by the day", week: "by the week", month: "by the month" };
-export const STATE_WORDS: Readonly<Record<string, string>> = { open: "still open", resolved: "resolved by then" };
+export const SPAN_WORDS: Readonly<Record<string, string>> = { hour: "by the hour", day: "by the day", week: t("byWeek"), month: "by the month" };
+export const STATE_WORDS: Readonly<Record<string, string>> = { open: t("stillOpen"), resolved: t("resolvedByThen") };
 export const FORMAT_WORDS: Readonly<Record<Report["format"], string>> = { csv: "CSV", xlsx: "XLSX" };
 
 function countOf(value: unknown): number {
@@ -44,7 +45,7 @@ function countOf(value: unknown): number {
 
 function ofDevices(ids: unknown): string {
   const count = countOf(ids);
-  return count === 0 ? "" : count === 1 ? "one device" : `${count} devices`;
+  return count === 0 ? "" : t("countDevices", { count });
 }
 
 function textOf(value: unknown): string {
@@ -61,23 +62,23 @@ export function contentWords({ content, parameters, every }: Pick<Report, "conte
   const given = (name: string) => textOf(parameters[name]);
   const type = given("type");
   const tags = [parameters.tags, parameters.tag].flat().filter(Boolean).map(String);
-  const chosen = [type && `of type ${type}`, tags.length > 0 && `tagged ${tags.join(", ")}`, ofDevices(parameters.deviceId), parameters.subgroups === true && "with groups below"];
+  const chosen = [type && t("ofTypeType", { type }), tags.length > 0 && t("taggedValue", { value: tags.join(", ") }), ofDevices(parameters.deviceId), parameters.subgroups === true && t("withGroupsBelow")];
   if (content === "records") return parts([KIND_WORDS[given("kind") || "data"] ?? given("kind"), ...chosen]);
   if (content === "devices") {
     const seen = given("seen");
     const battery = parameters.batteryBelow;
-    return parts(["Devices", ...chosen, given("q") && `like “${given("q")}”`, seen && `last seen ${SEEN_WORDS[seen] ?? seen}`, typeof battery === "number" && `battery below ${battery} %`]);
+    return parts([t("Devices"), ...chosen, given("q") && t("likeGiven", { given: given("q") }), seen && t("lastSeenValue", { value: SEEN_WORDS[seen] ?? seen }), typeof battery === "number" && t("batteryBelowBattery", { battery })]);
   }
   if (content === "alarms") {
     const [severity, reason, state] = [given("severity"), given("reason"), given("state")];
-    return parts([severity ? `Alarms: ${severity}` : "Alarms", reason && (ALARM_REASONS[reason] ?? reason), STATE_WORDS[state], ...chosen]);
+    return parts([severity ? t("AlarmsSeverity", { severity }) : t("Alarms"), reason && (ALARM_REASONS[reason] ?? reason), STATE_WORDS[state], ...chosen]);
   }
   const name = given("measurement");
   const combine = given("combine");
   return parts([
     measurementLabel(find(name) ?? { name }),
     OF_WORDS[given("of")],
-    combine && (combine === "percentile" ? `percentile ${String(parameters.percentile)} of the devices` : (COMBINE_WORDS[combine] ?? combine)),
+    combine && (combine === "percentile" ? t("percentilePercentileOfDevices", { percentile: String(parameters.percentile) }) : (COMBINE_WORDS[combine] ?? combine)),
     spanOfSeries(every, given("calendarSpan")),
     ...chosen,
   ]);
@@ -87,20 +88,20 @@ function parts(given: readonly (string | false | undefined)[]): string {
   return given.filter(Boolean).join(", ");
 }
 
-const DAY_WORDS: Readonly<Record<Report["every"], string>> = { day: "Every day", week: "Every Monday", month: "On the first of the month" };
+const DAY_WORDS: Readonly<Record<Report["every"], string>> = { day: "Every day", week: t("EveryMonday"), month: "On the first of the month" };
 const ABOUT_WORDS: Readonly<Record<Report["every"], string>> = {
   day: "about the day before",
-  week: "about the week before, from Monday to Sunday",
+  week: t("aboutWeekBeforeFromMondayTo"),
   month: "about the month before",
 };
 
 export function whenWords({ every, at }: Pick<Report, "every" | "at">): string {
-  return `${DAY_WORDS[every]} at ${at}`;
+  return t("valueAtAt", { value: DAY_WORDS[every], at });
 }
 
 // A list of devices is about no time but its own.
 export function aboutWords({ every, content }: Pick<Report, "every" | "content">): string {
-  return content === "devices" ? "as they are then" : ABOUT_WORDS[every];
+  return content === "devices" ? t("asTheyAreThen") : ABOUT_WORDS[every];
 }
 
 export function recipientWords({ type, params }: Report["to"]): string {
@@ -115,9 +116,9 @@ export function runTone(run: Pick<Run, "state" | "error">): Tone {
 }
 
 export function runWords({ state, error, recipients, failed }: Pick<Run, "state" | "error" | "recipients" | "failed">): string {
-  if (state === "queued") return error ? "to be tried again" : "on its way";
-  if (state === "failed" && recipients > 0) return failed === recipients ? "not delivered" : `not delivered to ${failed} of ${recipients}`;
-  return state === "failed" ? "not made" : state;
+  if (state === "queued") return error ? t("toBeTriedAgain") : t("onItsWay");
+  if (state === "failed" && recipients > 0) return failed === recipients ? t("notDelivered") : t("notDeliveredToFailedOfRecipients", { failed, recipients });
+  return state === "failed" ? t("notMade") : state;
 }
 
-export const STOPPED_MEANS = "Whoever it was read for may not read this any more. Enable it to take it over: from then on it is read with your permissions.";
+export const STOPPED_MEANS = t("WhoeverItWasReadForMay");

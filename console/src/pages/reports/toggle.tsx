@@ -3,8 +3,9 @@ import { Switch } from "~/pages/connectors/toggle";
 import { showToast } from "~/ui/toast";
 import { nameOr } from "~/ui/name";
 import { refreshReport, updateReport, type Report } from "./queries";
+import { t } from "~/messages/reports";
 
-const DISABLED_MEANS = "While it is disabled nothing is sent, also not later for what was due meanwhile.";
+const DISABLED_MEANS = t("WhileItIsDisabledNothingIs");
 
 // At once, with undo.
 export function ReportSwitch({ report }: { report: Report }) {
@@ -25,7 +26,7 @@ export function ReportSwitch({ report }: { report: Report }) {
     onSuccess: (changed, enabled) => {
       refreshReport(client, changed);
       const undo = () => put(!enabled).then((back) => refreshReport(client, back), fail);
-      showToast(enabled ? `${name} is sent again, with what you may read.` : `${name} is disabled. ${DISABLED_MEANS}`, { action: { label: "Undo", run: undo } });
+      showToast(enabled ? t("nameIsSentAgainWithWhat", { name }) : t("nameIsDisabledDISABLEDMEANS", { name, DISABLED_MEANS }), { action: { label: t("Undo"), run: undo } });
     },
     onError: (error, _enabled, before) => {
       // Without the service nothing else would say how it is.
@@ -33,5 +34,5 @@ export function ReportSwitch({ report }: { report: Report }) {
       fail(error);
     },
   });
-  return <Switch isOn={report.enabled} label={`Send ${name}`} title={DISABLED_MEANS} onChange={(enabled) => toggle.mutate(enabled)} />;
+  return <Switch isOn={report.enabled} label={t("SendName", { name })} title={DISABLED_MEANS} onChange={(enabled) => toggle.mutate(enabled)} />;
 }

@@ -1,12 +1,13 @@
 // Reports in words, and the secret of a link to one.
 import type { Schemas } from "~/api/client";
 import { formatTime } from "~/time";
+import { t } from "~/messages/reports";
 
 export const CONTENT_LABELS: Readonly<Record<Schemas["ReportContent"], string>> = {
-  records: "Records",
-  series: "Numbers of a measurement",
-  devices: "Devices",
-  alarms: "Alarms",
+  records: t("Records"),
+  series: t("NumbersOfMeasurement"),
+  devices: t("Devices"),
+  alarms: t("Alarms"),
 };
 
 // `#lwr_…` of a mail.
@@ -19,5 +20,5 @@ export function periodWords({ beginDate, endDate, timezone }: { beginDate: strin
   const day = (moment: number) => formatTime(moment, timezone, "day");
   const first = day(Date.parse(beginDate));
   const last = day(Date.parse(endDate) - 1);
-  return first === last ? first : `${first} to ${last}`;
+  return first === last ? first : t("firstToLast", { first, last });
 }

@@ -1,4 +1,6 @@
 // Permissions by what they are about, in the order in which a role is thought through.
+import { t } from "~/messages/roles";
+
 export interface PermissionGroup<Permission> {
   title: string;
   sentence: string;
@@ -6,14 +8,14 @@ export interface PermissionGroup<Permission> {
 }
 
 const GROUPS: readonly { title: string; sentence: string; nouns: readonly string[] }[] = [
-  { title: "Groups and people", sentence: "Who belongs here, with which role, and which programs have access.", nouns: ["group", "member", "role", "appClient"] },
-  { title: "Devices", sentence: "The devices themselves: what they are called, what they are, where they belong, and what is sent to them.", nouns: ["device"] },
-  { title: "Records", sentence: "What devices have reported: data, events, geolocations and telemetry.", nouns: ["record"] },
-  { title: "Connectors and notifications", sentence: "What leaves the service: deliveries to other systems, and alerts to people.", nouns: ["connector", "notification"] },
-  { title: "Oversight", sentence: "How much there is, and who changed what.", nouns: ["metrics", "audit"] },
+  { title: t("GroupsAndPeople"), sentence: t("WhoBelongsHereWithWhichRole"), nouns: ["group", "member", "role", "appClient"] },
+  { title: t("Devices"), sentence: t("devicesThemselvesWhatTheyAreCalled"), nouns: ["device"] },
+  { title: t("Records"), sentence: t("WhatDevicesHaveReportedDataEvents"), nouns: ["record"] },
+  { title: t("ConnectorsAndNotifications"), sentence: t("WhatLeavesServiceDeliveriesToOther"), nouns: ["connector", "notification"] },
+  { title: t("Oversight"), sentence: t("HowMuchThereIsAndWho"), nouns: ["metrics", "audit"] },
 ];
-const PLATFORM = { title: "Platform", sentence: "For the whole service, and not for one group: only an operator can give them." };
-const OWN = { title: "Added here", sentence: "Permissions that this service does not know itself: for programs that read the roles of people." };
+const PLATFORM = { title: t("Platform"), sentence: t("ForWholeServiceAndNotFor") };
+const OWN = { title: t("AddedHere"), sentence: t("PermissionsThatThisServiceDoesNot") };
 
 const PLATFORM_IDS: ReadonlySet<string> = new Set(["user.create", "deviceType.write", "group.limit", "permission.write"]);
 

@@ -17,6 +17,7 @@ import { useSubmission } from "~/ui/submit";
 import { hold, showToast } from "~/ui/toast";
 import { groupPermissions } from "./permission-groups";
 import { permissionsQuery, rolesQuery } from "./queries";
+import { t } from "~/messages/roles";
 
 type Role = Schemas["Role"];
 type Permission = Schemas["Permission"];
@@ -51,14 +52,14 @@ function RoleDialog({
     if (role) await read(api.PUT("/role", { body: { roleId: role.id, groupId, ...body, ifUpdatedAt: role.updatedAt } }));
     else await read(api.POST("/role", { body: { ...body, permissions: body.permissions.join(" ") } }));
     await refresh();
-    showToast(role ? `${name} is changed, for everyone who has it.` : `${name} is created.`);
+    showToast(role ? t("nameIsChangedForEveryoneWho", { name }) : t("nameIsCreated", { name }));
     onClose();
   };
   return (
-    <Dialog title={role ? `Change ${role.name}` : "New role"} width="wide" onClose={onClose}>
-      <Form submission={submission} onSubmit={save} submit={role ? "Save" : "Create"}>
-        <TextField label="Name" required value={name} error={submission.errorOf("name")} onChange={(event) => setName(event.target.value)} />
-        <TextField label="Description" value={description} error={submission.errorOf("description")} onChange={(event) => setDescription(event.target.value)} />
+    <Dialog title={role ? t("ChangeName", { name: role.name }) : t("NewRole")} width="wide" onClose={onClose}>
+      <Form submission={submission} onSubmit={save} submit={role ? t("Save") : t("Create")}>
+        <TextField label={t("Name")} required value={name} error={submission.errorOf("name")} onChange={(event) => setName(event.target.value)} />
+        <TextField label={t("Description")} value={description} error={submission.errorOf("description")} onChange={(event) => setDescription(event.target.value)} />
         {submission.errorOf("permissions") && <p className="field-error">{submission.errorOf("permissions")}</p>}
         {groupPermissions(permissions).map((group) => (
           <fieldset key={group.title} className="roles-permissions">
@@ -67,7 +68,7 @@ function RoleDialog({
             {group.permissions.map((permission) => {
               const isLocked = !mayGive(permission.id) && !chosen.has(permission.id);
               return (
-                <label key={permission.id} title={isLocked ? "You do not hold it yourself, so you cannot give it." : undefined}>
+                <label key={permission.id} title={isLocked ? t("YouDoNotHoldItYourself") : undefined}>
                   <input type="checkbox" checked={chosen.has(permission.id)} disabled={isLocked} onChange={() => toggle(permission.id)} />
                   <span>
                     {permission.name}
@@ -97,11 +98,11 @@ function Matrix({
   onRemove: ((role: Role) => void) | null;
 }) {
   return (
-    <div className="card roles" role="region" aria-label="Permissions of each role" tabIndex={0}>
+    <div className="card roles" role="region" aria-label={t("PermissionsOfEachRole")} tabIndex={0}>
       <table className="plain">
         <thead>
           <tr>
-            <th scope="col">Permission</th>
+            <th scope="col">{t("Permission")}</th>
             {roles.map((role) => (
               <th key={role.id} scope="col" title={role.description}>
                 <span>{role.name}</span>
@@ -109,17 +110,17 @@ function Matrix({
                   <span className="roles-actions">
                     {onEdit && (
                       <Button look="link" writes onClick={() => onEdit(role)}>
-                        Edit<span className="visually-hidden"> {role.name}</span>
+                        {t.rich("EditPart", { part: <span className="visually-hidden"> {role.name}</span> })}
                       </Button>
                     )}
                     {onRemove && (
                       <Button look="link" writes onClick={() => onRemove(role)}>
-                        Delete<span className="visually-hidden"> {role.name}</span>
+                        {t.rich("DeletePart", { part: <span className="visually-hidden"> {role.name}</span> })}
                       </Button>
                     )}
                   </span>
                 ) : (
-                  <span className="roles-actions ink-3">built in</span>
+                  <span className="roles-actions ink-3">{t("builtIn")}</span>
                 )}
               </th>
             ))}
@@ -138,8 +139,8 @@ function Matrix({
                 <th scope="row">
                   {permission.name} <code className="ink-3">{permission.id}</code>{" "}
                   {!mayGive(permission.id) && (
-                    <span className="ink-3" title="You do not hold it in this group, so you cannot give it.">
-                      not yours
+                    <span className="ink-3" title={t("YouDoNotHoldItIn")}>
+                      {t("notYours")}
                     </span>
                   )}
                   <small>{permission.description}</small>
@@ -148,11 +149,11 @@ function Matrix({
                   <td key={role.id} data-role={role.name} data-holds={role.permissions.includes(permission.id)}>
                     {role.permissions.includes(permission.id) ? (
                       <span className="roles-yes">
-                        ✓<span className="visually-hidden"> yes</span>
+                        ✓<span className="visually-hidden">{" "}{t("yes")}</span>
                       </span>
                     ) : (
                       <span className="ink-3">
-                        –<span className="visually-hidden"> no</span>
+                        –<span className="visually-hidden">{" "}{t("no")}</span>
                       </span>
                     )}
                   </td>
@@ -179,7 +180,7 @@ export function RolesPage() {
   const remove = (role: Role) => {
     setHidden((known) => new Set(known).add(role.id));
     hold(
-      `Deleting the role ${role.name}.`,
+      t("DeletingRoleName", { name: role.name }),
       async () => {
         const query = { groupId: groupId ?? "", roleId: role.id, userId: session.data?.user.id ?? "" };
         await read(api.DELETE("/role", { params: { query } }));
@@ -191,12 +192,12 @@ export function RolesPage() {
   return (
     <>
       <PageHeader
-        title="Roles"
-        below="A role is a set of permissions. Somebody's role in a group counts in all groups below it, too."
+        title={t("Roles")}
+        below={t("roleIsSetOfPermissionsSomebodys")}
         actions={
           mayWrite && (
             <Button look="primary" onClick={() => setEdited("new")}>
-              New role
+              {t("NewRole")}
             </Button>
           )
         }

@@ -5,6 +5,8 @@ import { boundsOf } from "~/map/geometry";
 import { MapView } from "~/map/map-view";
 import { PointLayer, type MapPoint } from "~/map/point-layer";
 import { TimeText } from "~/ui/time-text";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/shared";
 
 type Position = Schemas["SharedPosition"];
 
@@ -19,14 +21,14 @@ export default function SharedMap({ positions }: { positions: readonly Position[
   const selected = useMemo(() => new Set(chosen.map(String)), [chosen]);
   return (
     <>
-      <MapView label="Map of devices" fit={fit}>
+      <MapView label={t("MapOfDevices")} fit={fit}>
         <PointLayer points={points} selected={selected} onOpen={(id) => setChosen([Number(id)])} onStack={(ids) => setChosen(ids.map(Number))} />
       </MapView>
       <p className="shared-chosen" role="status">
         {chosen.length === 0
           ? positions.length === 0
-            ? "No device has sent a position yet."
-            : `${positions.length.toLocaleString("en")} ${positions.length === 1 ? "device" : "devices"}`
+            ? t("NoDeviceHasSentPositionYet")
+            : `${positions.length.toLocaleString(LOCALE)} ${t("devices", { count: positions.length })}`
           : chosen.flatMap((index) => {
               const found = positions[index];
               if (!found) return [];

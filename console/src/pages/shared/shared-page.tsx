@@ -20,6 +20,7 @@ import { formatValue, Series } from "~/ui/series";
 import { Empty, Loading } from "~/ui/state";
 import { TimeText, useNow } from "~/ui/time-text";
 import { CLOSED_WORDS, secretOf } from "./words";
+import { t } from "~/messages/shared";
 import "./shared.css";
 
 type Line = Schemas["SharedLine"];
@@ -36,7 +37,7 @@ function Failure({ error, onRetry }: { error: Error; onRetry: () => void }) {
   return (
     <div className="shared-note" role="alert">
       <p>{error.message}</p>
-      <Button onClick={onRetry}>Try again</Button>
+      <Button onClick={onRetry}>{t("TryAgain")}</Button>
     </div>
   );
 }
@@ -108,7 +109,7 @@ function ChartView({ secret, name }: { secret: string; name: string }) {
   const series = query.data;
   if (!series) return query.isError ? <Failure error={query.error} onRetry={() => void query.refetch()} /> : <Loading rows={6} />;
   const measured = [...new Set(series.lines.map((each) => each.measurement))].map((measurement) => series.lines.filter((each) => each.measurement === measurement));
-  if (measured.length === 0) return <Empty text="There are no values in this time." />;
+  if (measured.length === 0) return <Empty text={t("ThereAreNoValuesInThis")} />;
   return (
     <>
       {measured.map((lines) =>
@@ -136,7 +137,7 @@ function useDevices(secret: string) {
 function Seen({ at }: { at: string | undefined }) {
   const now = useNow();
   const moment = momentOf(at);
-  return <span className="ink-2">{moment === null ? "never reported" : `reported ${ago(moment, now)}`}</span>;
+  return <span className="ink-2">{moment === null ? t("neverReported") : t("reportedMoment", { moment: ago(moment, now) })}</span>;
 }
 
 function Tile({ column, value }: { column: Column; value: Schemas["SharedValue"] | undefined }) {
@@ -148,8 +149,8 @@ function Tile({ column, value }: { column: Column; value: Schemas["SharedValue"]
       </div>
       <div className="ink-2">
         {value?.isStale && (
-          <Pill tone="warn" title="The device should have reported since.">
-            stale
+          <Pill tone="warn" title={t("deviceShouldHaveReportedSince")}>
+            {t("stale")}
           </Pill>
         )}{" "}
         {value && <TimeText at={value.timestamp} withAgo precision="minute" />}
@@ -177,7 +178,7 @@ function DeviceView({ secret, name }: { secret: string; name: string }) {
           ))}
         </ul>
       ) : (
-        <Empty text="It has measured nothing yet." />
+        <Empty text={t("ItHasMeasuredNothingYet")} />
       )}
       {row.position && (
         <Suspense fallback={<Loading rows={4} />}>
@@ -208,7 +209,7 @@ function ListRow({ row, columns }: { row: Row; columns: readonly Column[] }) {
           </td>
         );
       })}
-      <td data-label="Last seen">
+      <td data-label={t("LastSeen")}>
         <Seen at={row.seenAt} />
       </td>
     </tr>
@@ -229,13 +230,13 @@ function ListView({ secret, name }: { secret: string; name: string }) {
       <table className="plain stacked" aria-label={name}>
         <thead>
           <tr>
-            <th>Device</th>
+            <th>{t("Device")}</th>
             {columns.map((each) => (
               <th key={each.name} className="number">
                 {measurementLabel(each)}
               </th>
             ))}
-            <th>Last seen</th>
+            <th>{t("LastSeen")}</th>
           </tr>
         </thead>
         <tbody>
@@ -244,11 +245,11 @@ function ListView({ secret, name }: { secret: string; name: string }) {
           ))}
         </tbody>
       </table>
-      {rows.length === 0 && <Empty text="No device is in this list now." />}
+      {rows.length === 0 && <Empty text={t("NoDeviceIsInThisList")} />}
       {query.hasNextPage && (
         <p className="shared-more">
-          <Button disabledReason={query.isFetchingNextPage ? "One moment" : undefined} onClick={() => void query.fetchNextPage()}>
-            Show more of {first.total.toLocaleString("en")}
+          <Button disabledReason={query.isFetchingNextPage ? t("OneMoment") : undefined} onClick={() => void query.fetchNextPage()}>
+            {t("ShowMoreOfTotal", { total: first.total })}
           </Button>
         </p>
       )}
@@ -303,7 +304,7 @@ function Closed({ words }: { words: string }) {
       <p>
         <strong>{words}</strong>
       </p>
-      <p className="ink-2">Ask whoever gave it to you for another one.</p>
+      <p className="ink-2">{t("AskWhoeverGaveItToYou")}</p>
     </div>
   );
 }
@@ -319,7 +320,7 @@ function Opened({ secret }: { secret: string }) {
   useEffect(() => {
     if (view) document.title = view.name;
   }, [view]);
-  if (query.error instanceof ApiProblem && query.error.status === 401) return <Closed words="This link is invalid, or was revoked." />;
+  if (query.error instanceof ApiProblem && query.error.status === 401) return <Closed words={t("ThisLinkIsInvalidOrWas")} />;
   if (!view) return query.isError ? <Failure error={query.error} onRetry={() => void query.refetch()} /> : <Loading rows={8} />;
   return (
     <>
@@ -328,7 +329,7 @@ function Opened({ secret }: { secret: string }) {
       </header>
       {view.state === "open" ? <Content secret={secret} view={view} /> : <Closed words={CLOSED_WORDS[view.state]} />}
       <footer className="shared-foot ink-3">
-        shared until <TimeText at={view.expiresAt} precision="day" /> · longwire
+        {t.rich("sharedUntilTimeLongwire", { time: <TimeText at={view.expiresAt} precision="day" /> })}
       </footer>
     </>
   );
@@ -347,7 +348,7 @@ export function SharedPage() {
   const secret = useFragmentSecret(secretOf, true);
   return (
     <main className="shared">
-      {secret === null && <Closed words="The address of this page has no link to a shared view." />}
+      {secret === null && <Closed words={t("addressOfThisPageHasNo")} />}
       {secret && <Opened key={secret} secret={secret} />}
     </main>
   );

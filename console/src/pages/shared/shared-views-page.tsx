@@ -16,6 +16,8 @@ import { Empty, QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
 import { showToast } from "~/ui/toast";
 import { CLOSED_WORDS, CONTENT_LABELS, type ShareLink } from "./words";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/shared";
 
 const route = getRouteApi("/frame/g/$groupId/shared-views");
 const PAGE_ITEMS = 200;
@@ -29,7 +31,7 @@ function Shown({ link }: { link: ShareLink }) {
       {link.device && (
         <div>
           <Link to="/d/$deviceId" params={{ deviceId: link.device.deviceId }}>
-            {link.device.position ? "with its position" : "current values"}
+            {link.device.position ? t("withItsPosition") : t("currentValues")}
           </Link>
         </div>
       )}
@@ -38,12 +40,12 @@ function Shown({ link }: { link: ShareLink }) {
 }
 
 function Uses({ link }: { link: ShareLink }) {
-  if (!link.lastUsedAt) return <span className="ink-3">never used</span>;
+  if (!link.lastUsedAt) return <span className="ink-3">{t("neverUsed")}</span>;
   return (
     <>
-      {link.uses.toLocaleString("en")} {link.uses === 1 ? "time" : "times"}
+      {link.uses.toLocaleString(LOCALE)} {t("times", { count: link.uses })}
       <div className="ink-2">
-        last <TimeText at={link.lastUsedAt} withAgo precision="minute" />
+        {t.rich("lastTime", { time: <TimeText at={link.lastUsedAt} withAgo precision="minute" /> })}
       </div>
     </>
   );
@@ -53,7 +55,7 @@ function Row({ link, nameOf, mayRevoke }: { link: ShareLink; nameOf: (id: string
   const revoke = useMutation({
     mutationFn: () => read(api.DELETE("/share", { params: { query: { groupId: link.groupId, shareId: link.id } } })),
     onSuccess: async () => {
-      showToast(`The link to ${link.name} shows nothing any more.`);
+      showToast(t("linkToNameShowsNothingAny", { name: link.name }));
       await queryClient.invalidateQueries({ queryKey: ["shares"] });
     },
     onError: (error) => void showToast(error.message, { tone: "bad" }),
@@ -66,26 +68,26 @@ function Row({ link, nameOf, mayRevoke }: { link: ShareLink; nameOf: (id: string
           <GroupName groupId={link.groupId} />
         </div>
       </td>
-      <td data-label="Shows">
+      <td data-label={t("Shows")}>
         <Shown link={link} />
       </td>
-      <td data-label="State">
+      <td data-label={t("State")}>
         {link.state === "open" ? (
-          <Pill tone="good">open</Pill>
+          <Pill tone="good">{t("open")}</Pill>
         ) : (
           <Pill tone={link.state === "expired" ? "idle" : "warn"} title={CLOSED_WORDS[link.state]}>
-            {link.state === "forbidden" ? "not allowed" : link.state}
+            {link.state === "forbidden" ? t("notAllowed") : link.state}
           </Pill>
         )}
       </td>
-      <td data-label="Until">
+      <td data-label={t("Until")}>
         <TimeText at={link.expiresAt} withAgo precision="minute" />
-        {link.origins.length > 0 && <div className="ink-2">in pages of {link.origins.join(", ")}</div>}
+        {link.origins.length > 0 && <div className="ink-2">{t("inPagesOfValue", { value: link.origins.join(", ") })}</div>}
       </td>
-      <td data-label="Used">
+      <td data-label={t("Used")}>
         <Uses link={link} />
       </td>
-      <td data-label="Shared by">
+      <td data-label={t("SharedBy")}>
         {nameOf(link.createdBy)}
         <div className="ink-2">
           <TimeText at={link.createdAt} precision="minute" />
@@ -93,8 +95,8 @@ function Row({ link, nameOf, mayRevoke }: { link: ShareLink; nameOf: (id: string
       </td>
       <td className="row-actions">
         {mayRevoke && (
-          <Button writes disabled={revoke.isPending} onClick={() => revoke.mutate()} aria-label={`Revoke the link to ${link.name}`}>
-            Revoke
+          <Button writes disabled={revoke.isPending} onClick={() => revoke.mutate()} aria-label={t("RevokeLinkToName", { name: link.name })}>
+            {t("Revoke")}
           </Button>
         )}
       </td>
@@ -115,31 +117,31 @@ function SharedViews() {
   return (
     <>
       <PageHeader
-        title="Shared views"
+        title={t("SharedViews")}
         above={<GroupLine groupId={groupId} />}
-        state={query.data && <span className="count">{query.data.length.toLocaleString("en")}</span>}
+        state={query.data && <span className="count">{query.data.length.toLocaleString(LOCALE)}</span>}
       />
-      <QueryView query={query} operation="GET /group/shares" groupId={groupId} noun="group">
+      <QueryView query={query} operation="GET /group/shares" groupId={groupId} noun={t("group")}>
         {(links) =>
           links.length === 0 ? (
             <Empty
-              text="Nothing of this group is shared by a link. Share is on Explore, on devices, in their list and on the map."
+              text={t("NothingOfThisGroupIsShared")}
               curl={`curl -H "Authorization: Bearer $TOKEN" \\
   "${SERVICE_URL}/group/shares?groupId=${groupId}"`}
             />
           ) : (
             <div className="card">
-              <table className="plain stacked" aria-label="Shared views">
+              <table className="plain stacked" aria-label={t("SharedViews")}>
                 <thead>
                   <tr>
-                    <th>Title</th>
-                    <th>Shows</th>
-                    <th>State</th>
-                    <th>Until</th>
-                    <th>Used</th>
-                    <th>Shared by</th>
+                    <th>{t("Title")}</th>
+                    <th>{t("Shows")}</th>
+                    <th>{t("State")}</th>
+                    <th>{t("Until")}</th>
+                    <th>{t("Used")}</th>
+                    <th>{t("SharedBy")}</th>
                     <th>
-                      <span className="visually-hidden">Actions</span>
+                      <span className="visually-hidden">{t("Actions")}</span>
                     </th>
                   </tr>
                 </thead>
@@ -160,7 +162,7 @@ function SharedViews() {
 export function SharedViewsPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /group/shares" title="Shared views" what="shared views">
+    <Guarded groupId={groupId} operation="GET /group/shares" title={t("SharedViews")} what={t("sharedViews")}>
       <SharedViews />
     </Guarded>
   );

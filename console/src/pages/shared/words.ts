@@ -1,13 +1,14 @@
 // Shared views in words.
 import type { Schemas } from "~/api/client";
+import { t } from "~/messages/shared";
 
 export type ShareLink = Schemas["ShareLink"];
 
 export const CONTENT_LABELS: Readonly<Record<Schemas["SharedContent"], string>> = {
-  chart: "Chart",
-  device: "Device",
-  list: "List of devices",
-  map: "Map",
+  chart: t("Chart"),
+  device: t("Device"),
+  list: t("ListOfDevices"),
+  map: t("Map"),
 };
 
 // `#lwv_…` of a link.
@@ -16,9 +17,9 @@ export function secretOf(fragment: string): string | null {
 }
 
 export const CLOSED_WORDS: Readonly<Record<Exclude<Schemas["ShareState"], "open">, string>> = {
-  expired: "This link has expired.",
-  forbidden: "Whoever shared this may not share it any more.",
-  gone: "What was shared here was deleted or has moved.",
+  expired: t("ThisLinkHasExpired"),
+  forbidden: t("WhoeverSharedThisMayNotShare"),
+  gone: t("WhatWasSharedHereWasDeleted"),
 };
 
 // One origin on each line, or between commas.

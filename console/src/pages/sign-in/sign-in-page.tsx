@@ -15,6 +15,7 @@ import { QueryView } from "~/ui/state";
 import { wordsForCode, wordsForError } from "./failures";
 import { nextPath, parseLink, type LinkPurpose, type SignInLink } from "./next";
 import { hasPasskeys, signInByPasskey } from "./passkey";
+import { t } from "~/messages/sign-in";
 
 type SignInBody = Schemas["SignInInput"];
 type Settings = Schemas["ConsoleSettings"];
@@ -61,10 +62,10 @@ function useWork(): {
 type Work = ReturnType<typeof useWork>;
 
 function SubmitButton({ work, children, look = "primary" }: { work: Work; children: ReactNode; look?: "primary" | "normal" }) {
-  const reason = work.waitS > 0 ? `Wait ${work.waitS} s` : work.isBusy ? "One moment" : undefined;
+  const reason = work.waitS > 0 ? t("WaitWaitSS", { waitS: work.waitS }) : work.isBusy ? t("OneMoment") : undefined;
   return (
     <Button type="submit" look={look} disabledReason={reason}>
-      {work.waitS > 0 ? `Wait ${work.waitS} s` : children}
+      {work.waitS > 0 ? t("WaitWaitSS", { waitS: work.waitS }) : children}
     </Button>
   );
 }
@@ -111,7 +112,7 @@ function SessionForm({
       {children}
       {needsCode && (
         <TextField
-          label="Code of your authenticator app, or a recovery code"
+          label={t("CodeOfYourAuthenticatorAppOr")}
           autoComplete="one-time-code"
           maxLength={32}
           required
@@ -130,7 +131,7 @@ function MailForm({ work, canReset, onNotice }: { work: Work; canReset: boolean;
   const ask = (path: "/session/link" | "/user/password/reset") => () =>
     work.run(async () => {
       const { message } = await read(api.POST(path, { params: { header: CONSOLE_HEADERS }, body: { email } }));
-      onNotice(message ?? "A link is on its way, if there is somebody with this address.");
+      onNotice(message ?? t("linkIsOnItsWayIf"));
     });
   return (
     <form
@@ -140,14 +141,14 @@ function MailForm({ work, canReset, onNotice }: { work: Work; canReset: boolean;
         void ask("/session/link")();
       }}
     >
-      <TextField label="Email for the link" type="email" autoComplete="email" required value={email} onChange={(event) => setEmail(event.target.value)} />
+      <TextField label={t("EmailForLink")} type="email" autoComplete="email" required value={email} onChange={(event) => setEmail(event.target.value)} />
       <div className="form-actions">
         <SubmitButton work={work} look="normal">
-          Mail me a link
+          {t("MailMeLink")}
         </SubmitButton>
         {canReset && (
           <Button look="quiet" disabled={work.isBusy} onClick={() => void ask("/user/password/reset")()}>
-            I forgot my password
+            {t("IForgotMyPassword")}
           </Button>
         )}
       </div>
@@ -173,33 +174,33 @@ function Ways({ settings, work, onSignedIn, onNotice, next, needsLink }: {
     <>
       {offers("oidc") && (
         <a className="button button-normal" href={`${BASE_PATH}/session/oidc?returnTo=${encodeURIComponent(`/console${next}`)}`}>
-          Sign in with {settings.oidcName ?? "single sign-on"}
+          {t("SignInWithOidcName", { oidcName: settings.oidcName ?? "single sign-on" })}
         </a>
       )}
       {offers("passkey") && hasPasskeys() && (
         <Button disabled={work.isBusy} onClick={() => void work.run(async () => onSignedIn(await signInByPasskey()))}>
-          Sign in with a passkey
+          {t("SignInWithPasskey")}
         </Button>
       )}
       {offers("password") && (
-        <SessionForm work={work} onSignedIn={onSignedIn} body={{ email, password }} submit="Sign in">
-          <TextField label="Email" type="email" autoComplete="username" required value={email} onChange={(event) => setEmail(event.target.value)} />
-          <TextField label="Password" type="password" autoComplete="current-password" required value={password} onChange={(event) => setPassword(event.target.value)} />
+        <SessionForm work={work} onSignedIn={onSignedIn} body={{ email, password }} submit={t("SignIn")}>
+          <TextField label={t("Email")} type="email" autoComplete="username" required value={email} onChange={(event) => setEmail(event.target.value)} />
+          <TextField label={t("Password")} type="password" autoComplete="current-password" required value={password} onChange={(event) => setPassword(event.target.value)} />
         </SessionForm>
       )}
       {settings.mail ? (
         <details open={needsLink}>
-          <summary>Get a link by mail</summary>
+          <summary>{t("GetLinkByMail")}</summary>
           <MailForm work={work} canReset={offers("password")} onNotice={onNotice} />
         </details>
       ) : needsLink ? null : (
-        <p className="ink-2">This service sends no mail. Whoever runs it gets a sign-in link with <code>longwire console link</code>.</p>
+        <p className="ink-2">{t.rich("ThisServiceSendsNoMailWhoever", { code: <code>longwire console link</code> })}</p>
       )}
       <details open={!hasOtherWays}>
-        <summary>Use a client id and secret</summary>
-        <SessionForm work={work} onSignedIn={onSignedIn} body={{ clientId, clientSecret }} submit="Sign in with the secret">
-          <TextField label="Client id" autoComplete="off" required value={clientId} onChange={(event) => setClientId(event.target.value)} />
-          <TextField label="Client secret" type="password" autoComplete="off" required value={clientSecret} onChange={(event) => setClientSecret(event.target.value)} />
+        <summary>{t("UseClientIdAndSecret")}</summary>
+        <SessionForm work={work} onSignedIn={onSignedIn} body={{ clientId, clientSecret }} submit={t("SignInWithSecret")}>
+          <TextField label={t("ClientId")} autoComplete="off" required value={clientId} onChange={(event) => setClientId(event.target.value)} />
+          <TextField label={t("ClientSecret")} type="password" autoComplete="off" required value={clientSecret} onChange={(event) => setClientSecret(event.target.value)} />
         </SessionForm>
       </details>
     </>
@@ -215,18 +216,18 @@ function Expired({ purpose, mail }: { purpose: LinkPurpose; mail: boolean }) {
   if (purpose === "token")
     return (
       <div className="sign-in-error" role="alert">
-        <p>This invitation is no longer valid: it has expired, was taken back, or was replaced by a newer one.</p>
-        <p>Ask whoever invited you to invite you again. If you have accepted it already, sign in below.</p>
+        <p>{t("ThisInvitationIsNoLongerValid")}</p>
+        <p>{t("AskWhoeverInvitedYouToInvite")}</p>
       </div>
     );
   return (
     <div className="sign-in-error" role="alert">
-      <p>This link is no longer valid: a link works once, within 15 minutes.</p>
+      <p>{t("ThisLinkIsNoLongerValid")}</p>
       {mail ? (
-        <p>Enter your address below to get another one by mail.</p>
+        <p>{t("EnterYourAddressBelowToGet")}</p>
       ) : (
         <p>
-          This service sends no mail. Whoever runs it gets another one with <code>longwire console link</code>; an administrator of your group gets one for you on the page People.
+          {t.rich("ThisServiceSendsNoMailWhoeverRunsItGets", { code: <code>longwire console link</code> })}
         </p>
       )}
     </div>
@@ -246,15 +247,15 @@ function SetPassword({ email, onDone, canSkip }: { email: string; onDone: () => 
   };
   return (
     <form className="form" onSubmit={submit}>
-      <p>{canSkip ? "Set a password, so that you can come back without a link." : "Set a new password. Your other sessions end with it."}</p>
+      <p>{canSkip ? t("SetPasswordSoThatYouCan") : t("SetNewPasswordYourOtherSessions")}</p>
       {/* Shown, so that people know what to sign in with, and read by password managers. */}
-      <TextField label="Your address for signing in" type="email" autoComplete="username" readOnly value={email} />
+      <TextField label={t("YourAddressForSigningIn")} type="email" autoComplete="username" readOnly value={email} />
       <NewPasswordField value={password} error={work.error ?? undefined} onChange={setPassword} autoFocus />
       <div className="form-actions">
-        <SubmitButton work={work}>Set the password</SubmitButton>
+        <SubmitButton work={work}>{t("SetPassword")}</SubmitButton>
         {canSkip && (
           <Button look="quiet" onClick={onDone}>
-            Not now
+            {t("NotNow")}
           </Button>
         )}
       </div>
@@ -301,15 +302,15 @@ function Invitation({ token, work, onSignedIn, onSignIn, onExpired }: {
           void work.run(() => open(true));
         }}
       >
-        <p>You are invited to the group {group}.</p>
-        <SubmitButton work={work}>Accept</SubmitButton>
+        <p>{t.rich("YouAreInvitedToGroupGroup", { group })}</p>
+        <SubmitButton work={work}>{t("Accept")}</SubmitButton>
       </form>
     );
   return (
     <div className="form">
-      <p>{found.isAccepted ? <>You have accepted the invitation to the group {group}.</> : <>You have an account: sign in to accept the invitation to the group {group}.</>}</p>
+      <p>{found.isAccepted ? <>{t.rich("YouHaveAcceptedInvitationToGroup", { group })}</> : <>{t.rich("YouHaveAccountSignInTo", { group })}</>}</p>
       <Button look="primary" onClick={() => onSignIn(found.groupId)}>
-        Sign in
+        {t("SignIn")}
       </Button>
     </div>
   );
@@ -322,10 +323,10 @@ type Step =
   | { name: "password"; email: string; canSkip: boolean };
 
 const TITLES: Readonly<Record<Step["name"], string>> = {
-  ways: "Sign in",
-  confirm: "Sign in",
-  invitation: "Invitation",
-  password: "You are signed in",
+  ways: t("SignIn"),
+  confirm: t("SignIn"),
+  invitation: t("Invitation"),
+  password: t("YouAreSignedIn"),
 };
 
 export function SignInPage() {
@@ -363,7 +364,7 @@ export function SignInPage() {
   );
 
   useEffect(() => {
-    document.title = "Sign in · longwire";
+    document.title = t("SignInLongwire");
     if (isStarted.current) return;
     isStarted.current = true;
     const link = takeLink();
@@ -383,7 +384,7 @@ export function SignInPage() {
   return (
     <main className="sign-in">
       <div className="sign-in-box card">
-        <p className="brand">longwire</p>
+        <p className="brand">{t("longwire")}</p>
         <h1>{TITLES[step.name]}</h1>
         {work.error && step.name !== "password" && (
           <p className="sign-in-error" role="alert">
@@ -392,8 +393,8 @@ export function SignInPage() {
         )}
         {notice && <p role="status">{notice}</p>}
         {step.name === "confirm" && (
-          <SessionForm work={work} body={{ link: step.link.secret }} submit="Continue" onRefused={() => setStep({ name: "ways", expired: step.link.purpose })} onSignedIn={(session) => finish(session, step.link)}>
-            <p>You have opened a link to sign in.</p>
+          <SessionForm work={work} body={{ link: step.link.secret }} submit={t("Continue")} onRefused={() => setStep({ name: "ways", expired: step.link.purpose })} onSignedIn={(session) => finish(session, step.link)}>
+            <p>{t("YouHaveOpenedLinkToSign")}</p>
           </SessionForm>
         )}
         {step.name === "invitation" && (

@@ -10,6 +10,7 @@ import { QueryView } from "~/ui/state";
 import { momentOf } from "~/time";
 import { curlOf } from "./steps";
 import { ConnectorStep, TraceActions, TraceView, useTrace } from "./trace-view";
+import { t } from "~/messages/trace";
 
 const route = getRouteApi("/frame/m/$messageId");
 
@@ -17,14 +18,14 @@ const route = getRouteApi("/frame/m/$messageId");
 function MessageAlone({ messageId }: { messageId: string }) {
   const query = useQuery(messageQuery(messageId));
   return (
-    <QueryView query={query} noun="delivery" skeletonRows={4}>
+    <QueryView query={query} noun={t("delivery")} skeletonRows={4}>
       {(message) => (
         <>
           <PageHeader
-            title="One delivery and every attempt"
+            title={t("OneDeliveryAndEveryAttempt")}
             below={
               <>
-                <KindLabel kind={message.event.kind ?? ""} /> · <IdText id={messageId} /> · its record is not stored any more, or is not yours to read
+                {t.rich("kindLabelIdTextItsRecordIsNot", { kindLabel: <KindLabel kind={message.event.kind ?? ""} />, idText: <IdText id={messageId} /> })}
               </>
             }
             actions={<TraceActions value={message} curl={curlOf(SERVICE_URL, `/connector/message?id=${messageId}`)} />}

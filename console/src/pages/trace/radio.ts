@@ -1,5 +1,8 @@
 // What a network's own message says about the radio: which gateways received it, and how well.
 // Each network has a form of its own; what is not found is left out.
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/trace";
+
 export interface GatewayReception {
   readonly gateway: string;
   readonly rssi: number | null;
@@ -73,12 +76,12 @@ export function parseRadio(bodyText: string | null | undefined): Radio {
 // "fCnt 1,204 · 2 gateways · RSSI −97 dBm · SNR 6.5 dB", of the gateway that received it best.
 export function radioWords(radio: Radio): string {
   const [best] = radio.gateways;
-  const signed = (value: number) => value.toLocaleString("en").replace("-", "−");
+  const signed = (value: number) => value.toLocaleString(LOCALE).replace("-", "−");
   return [
-    radio.frameCounter === null ? "" : `frame counter ${radio.frameCounter.toLocaleString("en")}`,
-    radio.gateways.length ? `${radio.gateways.length} ${radio.gateways.length === 1 ? "gateway" : "gateways"}` : "",
-    best?.rssi === null || best?.rssi === undefined ? "" : `RSSI ${signed(best.rssi)} dBm`,
-    best?.snr === null || best?.snr === undefined ? "" : `SNR ${signed(best.snr)} dB`,
+    radio.frameCounter === null ? "" : t("frameCounterFrameCounter", { frameCounter: radio.frameCounter }),
+    radio.gateways.length ? `${radio.gateways.length} ${t("gateways", { count: radio.gateways.length })}` : "",
+    best?.rssi === null || best?.rssi === undefined ? "" : t("RSSIRssiDBm", { rssi: signed(best.rssi) }),
+    best?.snr === null || best?.snr === undefined ? "" : t("SNRSnrDB", { snr: signed(best.snr) }),
   ]
     .filter(Boolean)
     .join(" · ");

@@ -1,4 +1,6 @@
 // How long after the first step each step of a trace was: "+ 3 ms".
+import { t } from "~/messages/trace";
+
 export function offsetText(moment: number | null, first: number | null): string {
   if (moment === null || first === null) return "";
   const ms = moment - first;
@@ -11,15 +13,15 @@ export function offsetText(moment: number | null, first: number | null): string 
 }
 
 const SOURCES: Readonly<Record<string, string>> = {
-  api: "the API",
-  batch: "the API, in a batch",
+  api: t("API"),
+  batch: t("APIInBatch"),
   mqtt: "MQTT",
-  system: "the service itself",
+  system: t("serviceItself"),
   chirpstack: "ChirpStack",
-  ttn: "The Things Stack",
+  ttn: t("ThingsStack"),
   loriot: "LORIOT",
   thingpark: "ThingPark",
-  vendor: "the vendor's network",
+  vendor: t("vendorsNetwork"),
 };
 
 export function sourceWords(source: string): string {

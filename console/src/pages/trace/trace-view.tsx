@@ -20,6 +20,8 @@ import { TimeText, useNow } from "~/ui/time-text";
 import { nameOr } from "~/ui/name";
 import { parseRadio, radioWords } from "./radio";
 import { curlOf, isNetwork, offsetText, prettyJson, sourceWords } from "./steps";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/trace";
 import "./trace.css";
 
 export type Trace = Schemas["Trace"];
@@ -58,20 +60,20 @@ function Gateways({ body }: { body: string | null | undefined }) {
   if (gateways.length < 2) return null;
   return (
     <details>
-      <summary>All gateways</summary>
+      <summary>{t("AllGateways")}</summary>
       <table className="plain">
         <thead>
           <tr>
-            <th>Gateway</th>
-            <th className="cell-end">RSSI, dBm</th>
-            <th className="cell-end">SNR, dB</th>
+            <th>{t("Gateway")}</th>
+            <th className="cell-end">{t("RSSIDBm")}</th>
+            <th className="cell-end">{t("SNRDB")}</th>
           </tr>
         </thead>
         <tbody>
           {gateways.map((each, index) => (
             <tr key={index}>
               <td>
-                <code>{each.gateway || "not named"}</code>
+                <code>{each.gateway || t("notNamed")}</code>
               </td>
               <td className="number cell-end">{each.rssi ?? "–"}</td>
               <td className="number cell-end">{each.snr ?? "–"}</td>
@@ -85,12 +87,12 @@ function Gateways({ body }: { body: string | null | undefined }) {
 
 function RawBody({ reception }: { reception: Schemas["Reception"] }) {
   const text = reception.body ?? reception.bodyBase64;
-  if (!text) return <p className="ink-2">The body is not kept.</p>;
+  if (!text) return <p className="ink-2">{t("bodyIsNotKept")}</p>;
   return (
     <details>
-      <summary>Raw body{reception.body ? "" : ", in base64"}</summary>
+      <summary>{t("RawBodyValue", { value: reception.body ? "" : t("inBase64") })}</summary>
       <pre tabIndex={0}>{prettyJson(text)}</pre>
-      <CopyButton text={text} label="Copy body" />
+      <CopyButton text={text} label={t("CopyBody")} />
     </details>
   );
 }
@@ -103,19 +105,17 @@ function Received({ trace, first }: { trace: Trace; first: number | null }) {
     <>
       <Step at={arrival.record.timestamp} first={first} tone="accent">
         <p>
-          <strong>{isNetwork(arrival.source) ? `Received by ${source}` : `Sent by ${source}`}</strong>{" "}
-          <span className="ink-2">{words || "the time that the record has"}</span>
+          <strong>{isNetwork(arrival.source) ? t("ReceivedBySource", { source }) : t("SentBySource", { source })}</strong>{" "}
+          <span className="ink-2">{words || t("timeThatRecordHas")}</span>
         </p>
         <Gateways body={reception?.body} />
       </Step>
       {reception && (
         <Step at={reception.receivedAt} first={first} tone="good">
           <p>
-            <strong>Request</strong>{" "}
+            <strong>{t("Request")}</strong>{" "}
             <span className="ink-2">
-              {reception.query ? `${reception.query} · ` : ""}
-              {reception.contentType ? `${reception.contentType} · ` : ""}
-              {reception.size.toLocaleString("en")} bytes · request
+              {t("valueValue2SizeBytesRequest", { value: reception.query ? `${reception.query} · ` : "", value2: reception.contentType ? `${reception.contentType} · ` : "", size: reception.size })}
             </span>{" "}
             <IdText id={reception.requestId} />
           </p>
@@ -140,21 +140,21 @@ function Decoded({ trace, first }: { trace: Trace; first: number | null }) {
   return (
     <Step first={first} tone={decoding?.error ? "bad" : "good"}>
       <p>
-        <strong>{decoding ? (decoding.error ? "Not decoded" : "Decoded") : "Read"}</strong>{" "}
+        <strong>{decoding ? (decoding.error ? t("NotDecoded") : t("Decoded")) : t("Read")}</strong>{" "}
         <span className="ink-2">
           {decoding?.error ? `${decoding.error} · ` : ""}
-          {decoding ? `${decoding.decoder || "no"} decoder of ` : "as it was sent"}
+          {decoding ? `${t("valueDecoderOf", { value: decoding.decoder || "no" })} ` : t("asItWasSent")}
           {record.deviceType ? (
             <>
-              {!decoding && ", by a device of type "}
+              {!decoding && `${t("byDeviceOfType")} `}
               <Link to="/types/$type" params={{ type: record.deviceType }}>
                 {record.deviceType}
               </Link>
             </>
           ) : (
-            decoding && "a type that is not known"
+            decoding && t("typeThatIsNotKnown")
           )}
-          {decoding && decoding.names.length > 0 ? ` · added ${decoding.names.join(", ")}` : ""}
+          {decoding && decoding.names.length > 0 ? ` ${t("addedValue", { value: decoding.names.join(", ") })}` : ""}
         </span>
       </p>
       <pre tabIndex={0}>
@@ -180,15 +180,15 @@ function MessageHead({ message }: { message: Message }) {
       <Pill tone={words.tone}>{words.label}</Pill>{" "}
       {message.state === "succeeded" && last && (
         <span className="ink-2">
-          {message.attempts.length} {message.attempts.length === 1 ? "attempt" : "attempts"} · {duration(last.durationMs)}
-          {last.status ? ` · status ${last.status}` : ""}
+          {message.attempts.length} {t("attempts", { count: message.attempts.length })} · {duration(last.durationMs)}
+          {last.status ? ` ${t("statusStatus", { status: last.status })}` : ""}
         </span>
       )}
-      {message.state === "queued" && due !== null && failed > 0 && <span className="ink-2">next {due > now ? ago(due, now) : "now"}</span>}
+      {message.state === "queued" && due !== null && failed > 0 && <span className="ink-2">{t("nextValue", { value: due > now ? ago(due, now) : "now" })}</span>}
       {message.resent > 0 && (
         <span className="ink-2">
           {" "}
-          · sent again {message.resent} {message.resent === 1 ? "time" : "times"}
+          {t("sentAgainResentValue", { resent: message.resent, value: t("times", { count: message.resent }) })}
         </span>
       )}
     </>
@@ -209,14 +209,14 @@ export function ConnectorStep({ name, connectorId, message, first }: { name: str
       {isSimple ? (
         <details>
           <summary>
-            Attempt and <code>webhook-id</code>
+            {t.rich("AttemptAndCode", { code: <code>webhook-id</code> })}
           </summary>
-          <AttemptsTable attempts={message.attempts} label={`Attempts of ${name}`} />
+          <AttemptsTable attempts={message.attempts} label={t("AttemptsOfName", { name })} />
           <IdText id={message.event.id ?? ""} />
         </details>
       ) : (
         <>
-          <AttemptsTable attempts={message.attempts} dueAt={message.dueAt} label={`Attempts of ${name}`} />
+          <AttemptsTable attempts={message.attempts} dueAt={message.dueAt} label={t("AttemptsOfName", { name })} />
           <p className="ink-2">
             <code>webhook-id</code> <IdText id={message.event.id ?? ""} />
           </p>
@@ -233,16 +233,15 @@ function NotificationSteps({ trace, first, groupId }: { trace: Trace; first: num
       return (
         <Step key={delivery.id} at={delivery.attempts[0]?.timestamp ?? delivery.timestamp} first={first} tone={words.tone}>
           <div className="step-line">
-            <Link
+            {t.rich("linkNotificationPill", { link: <Link
               to="/g/$groupId/notifications/$notificationId"
               params={{ groupId, notificationId: each.notificationId }}
               className="step-name"
             >
               {nameOr(each.name, each.notificationId)}
-            </Link>{" "}
-            (notification) <Pill tone={words.tone}>{words.label}</Pill> {delivery.error && <span className="ink-2">{delivery.error}</span>}
+            </Link>, pill: <Pill tone={words.tone}>{words.label}</Pill> })} {delivery.error && <span className="ink-2">{delivery.error}</span>}
           </div>
-          <AttemptsTable attempts={delivery.attempts} label={`Attempts of ${each.name ?? "the notification"}`} />
+          <AttemptsTable attempts={delivery.attempts} label={t("AttemptsOfName", { name: each.name ?? t("notification") })} />
         </Step>
       );
     }),
@@ -250,7 +249,7 @@ function NotificationSteps({ trace, first, groupId }: { trace: Trace; first: num
 }
 
 function counted(count: number, one: string, many: string): string {
-  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+  return `${count.toLocaleString(LOCALE)} ${count === 1 ? one : many}`;
 }
 
 function Rest({ trace }: { trace: Trace }) {
@@ -266,18 +265,16 @@ function Rest({ trace }: { trace: Trace }) {
       <div className="step-body">
         {notTaken.length > 0 && (
           <p className="ink-2">
-            Not forwarded by:{" "}
-            {notTaken.map((each, index) => (
+            {t.rich("NotForwardedByValueByWhat", { value: notTaken.map((each, index) => (
               <span key={each.connectorId}>
                 {index > 0 && ", "}
                 <strong>{nameOr(each.name, each.connectorId)}</strong> ({notTakenWords(each.notTaken ?? "")})
               </span>
-            ))}
-            . By what they are now; earlier filters are not stored.
+            )) })}
           </p>
         )}
-        {trace.hasMoreConnectors && <p className="ink-2">There are more connectors than are shown.</p>}
-        {hidden.length > 0 && <p className="ink-2">It also went to {hidden.join(" and ")} that you may not see.</p>}
+        {trace.hasMoreConnectors && <p className="ink-2">{t("ThereAreMoreConnectorsThanAre")}</p>}
+        {hidden.length > 0 && <p className="ink-2">{t("ItAlsoWentToValueThat", { value: hidden.join(" and ") })}</p>}
       </div>
     </li>
   );
@@ -290,8 +287,8 @@ function summary(trace: Trace): string {
   return [
     counted(messages.length, "connector", "connectors"),
     trace.notifications.length ? counted(trace.notifications.length, "notification", "notifications") : "",
-    waiting ? `${waiting} still waiting` : "",
-    failed ? `${failed} failed` : "",
+    waiting ? t("waitingStillWaiting", { waiting }) : "",
+    failed ? t("failedFailed", { failed }) : "",
   ]
     .filter(Boolean)
     .join(" · ");
@@ -311,10 +308,9 @@ function Above({ trace }: { trace: Trace }) {
           /{" "}
         </>
       )}
-      <Link to="/d/$deviceId" params={{ deviceId: record.deviceId }}>
+      {t.rich("linkRecordOfTime", { link: <Link to="/d/$deviceId" params={{ deviceId: record.deviceId }}>
         {deviceName || record.deviceId}
-      </Link>{" "}
-      / record of <TimeText at={record.timestamp} precision="millisecond" />
+      </Link>, time: <TimeText at={record.timestamp} precision="millisecond" /> })}
     </>
   );
 }
@@ -322,14 +318,14 @@ function Above({ trace }: { trace: Trace }) {
 export function TraceActions({ value, curl }: { value: unknown; curl: string }) {
   const [showsJson, setShowsJson] = useState(false);
   const json = JSON.stringify(value, null, 2);
-  const copy = async (text: string, what: string) => showToast((await copyText(text)) ? `${what} copied.` : "The browser does not allow this page to copy.");
+  const copy = async (text: string, what: string) => showToast((await copyText(text)) ? t("whatCopied", { what }) : t("browserDoesNotAllowThisPage"));
   return (
     <>
-      <Button onClick={() => void copy(location.href, "Link")}>Copy link</Button>
-      <Button onClick={() => void copy(curl, "Command")}>Copy as curl</Button>
-      <Button onClick={() => setShowsJson(true)}>JSON</Button>
+      <Button onClick={() => void copy(location.href, t("Link"))}>{t("CopyLink")}</Button>
+      <Button onClick={() => void copy(curl, t("Command"))}>{t("CopyAsCurl")}</Button>
+      <Button onClick={() => setShowsJson(true)}>{t("JSON")}</Button>
       {showsJson && (
-        <Dialog title="Trace as JSON" width="wide" onClose={() => setShowsJson(false)} actions={<CopyButton text={json} label="Copy all" />}>
+        <Dialog title={t("TraceAsJSON")} width="wide" onClose={() => setShowsJson(false)} actions={<CopyButton text={json} label={t("CopyAll")} />}>
           <pre tabIndex={0}>{json}</pre>
         </Dialog>
       )}
@@ -340,7 +336,7 @@ export function TraceActions({ value, curl }: { value: unknown; curl: string }) 
 export function TraceView({ query }: { query: UseQueryResult<Trace> }) {
   const zone = useZone();
   return (
-    <QueryView query={query} noun="record" skeletonRows={6}>
+    <QueryView query={query} noun={t("record")} skeletonRows={6}>
       {(trace) => {
         const { arrival } = trace;
         const first = momentOf(arrival.record.timestamp);
@@ -349,7 +345,7 @@ export function TraceView({ query }: { query: UseQueryResult<Trace> }) {
         return (
           <>
             <PageHeader
-              title="One record, from network to every attempt"
+              title={t("OneRecordFromNetworkToEvery")}
               above={<Above trace={trace} />}
               below={
                 <>
@@ -364,7 +360,7 @@ export function TraceView({ query }: { query: UseQueryResult<Trace> }) {
                 <Decoded trace={trace} first={first} />
                 <Step at={arrival.arrivedAt} first={first} tone="good">
                   <p>
-                    <strong>Stored</strong> <span className="ink-2">with its deliveries, in one commit; confirmed after it</span>
+                    <strong>{t("Stored")}</strong> <span className="ink-2">{t("withItsDeliveriesInOneCommit")}</span>
                   </p>
                 </Step>
                 {trace.connectors.map(

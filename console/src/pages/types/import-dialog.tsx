@@ -11,6 +11,7 @@ import { ErrorState } from "~/ui/state";
 import { showToast } from "~/ui/toast";
 import { chooseFiles, FILES_MAX, isOfDevice, listDevices, type Files } from "./type-files";
 import { useTypesChanged } from "./type-dialogs";
+import { t } from "~/messages/types";
 import "~/pages/devices/devices.css";
 
 type Outcome = Schemas["TypeImportReturn"];
@@ -57,10 +58,10 @@ function Examples({ outcome }: { outcome: Outcome }) {
           {!each.isPassed && (
             <>
               <p>
-                expected <code className="bench-values">{JSON.stringify(each.expected)}</code>
+                {t.rich("expectedCode", { code: <code className="bench-values">{JSON.stringify(each.expected)}</code> })}
               </p>
               <p>
-                got <code className="bench-values">{JSON.stringify(each.actual)}</code>
+                {t.rich("gotCode", { code: <code className="bench-values">{JSON.stringify(each.actual)}</code> })}
               </p>
             </>
           )}
@@ -122,40 +123,40 @@ export function ImportTypeDialog({ owners, onClose }: { owners: readonly (readon
     }
   };
   const failed = outcome?.failed ?? 0;
-  const reason = isBusy ? "Being created" : !outcome ? "Choose files first" : failed > 0 && !isAccepting ? "Some examples fail" : undefined;
+  const reason = isBusy ? t("BeingCreated") : !outcome ? t("ChooseFilesFirst") : failed > 0 && !isAccepting ? t("SomeExamplesFail") : undefined;
   const problem = tried.error instanceof ApiProblem ? tried.error : null;
   return (
     <Dialog
-      title="Import a device type"
+      title={t("ImportDeviceType")}
       width="wide"
       onClose={onClose}
       actions={
         <>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose}>{t("Cancel")}</Button>
           <Button look="primary" disabledReason={reason} onClick={() => void create()}>
-            Create
+            {t("Create")}
           </Button>
         </>
       }
     >
       <div className="form">
         <div className="import-source" data-over={isOver || undefined} onDragOver={(event) => (event.preventDefault(), setOver(true))} onDragLeave={() => setOver(false)} onDrop={drop}>
-          <p>Drop the folder of a maker here: of ChirpStack&apos;s device profiles, or of your copy of The Things Network&apos;s device repository. Or the files of one device.</p>
+          <p>{t("DropFolderOfMakerHereOf")}</p>
           <div className="filters">
             <label className="button button-normal file-button">
-              Choose a folder
+              {t("ChooseFolder")}
               <input type="file" className="visually-hidden" {...{ webkitdirectory: "" }} onChange={(event) => event.target.files && void take(readChosen(event.target.files))} />
             </label>
             <label className="button button-normal file-button">
-              Choose files
+              {t("ChooseFiles")}
               <input type="file" multiple accept=".toml,.yaml,.yml,.js,.json" className="visually-hidden" onChange={(event) => event.target.files && void take(readChosen(event.target.files))} />
             </label>
-            {Object.keys(files).length > 0 && <span className="ink-2">{Object.keys(files).length.toLocaleString("en")} files</span>}
+            {Object.keys(files).length > 0 && <span className="ink-2">{t("countFiles", { count: Object.keys(files).length })}</span>}
           </div>
         </div>
-        <Select label="For" options={owners} value={owner} onChange={(event) => setOwner(event.target.value)} />
-        {devices.length > 1 && <Select label="Device" options={[["", "Choose one"], ...devices.map((each) => [each, each] as const)]} value={device} onChange={(event) => setDevice(event.target.value)} />}
-        <TextField label="Id" className="input input-code" placeholder={outcome?.name} hint="By default maker and device. It never changes." value={name} error={fieldErrors(problem, ["name"])} onChange={(event) => setName(event.target.value)} />
+        <Select label={t("For")} options={owners} value={owner} onChange={(event) => setOwner(event.target.value)} />
+        {devices.length > 1 && <Select label={t("Device")} options={[["", t("ChooseOne")], ...devices.map((each) => [each, each] as const)]} value={device} onChange={(event) => setDevice(event.target.value)} />}
+        <TextField label={t("Id")} className="input input-code" placeholder={outcome?.name} hint={t("ByDefaultMakerAndDeviceIt")} value={name} error={fieldErrors(problem, ["name"])} onChange={(event) => setName(event.target.value)} />
       </div>
       <div aria-live="polite">
         {isReady && tried.error && <ErrorState error={tried.error} />}
@@ -163,15 +164,15 @@ export function ImportTypeDialog({ owners, onClose }: { owners: readonly (readon
           <>
             <p>
               <strong>{outcome.displayName}</strong>
-              {outcome.firmwareVersion && ` · firmware ${outcome.firmwareVersion}`}
+              {outcome.firmwareVersion && ` ${t("firmwareFirmwareVersion", { firmwareVersion: outcome.firmwareVersion })}`}
               {outcome.battery && ` · ${outcome.battery}`}
-              {`: ${outcome.passed} of ${outcome.passed + outcome.failed} examples passed`}
+              {t("passedOfValueExamplesPassed", { passed: outcome.passed, value: outcome.passed + outcome.failed })}
             </p>
             <Examples outcome={outcome} />
             {outcome.warnings?.map((each) => <p key={each}>{each}</p>)}
             {outcome.ignored.length > 0 && (
               <details>
-                <summary>Left out: {outcome.ignored.length}</summary>
+                <summary>{t("LeftOutCount", { count: outcome.ignored.length })}</summary>
                 <ul>
                   {outcome.ignored.map((each) => (
                     <li key={each}>{each}</li>
@@ -179,7 +180,7 @@ export function ImportTypeDialog({ owners, onClose }: { owners: readonly (readon
                 </ul>
               </details>
             )}
-            {failed > 0 && <Checkbox label="Create it although examples fail" checked={isAccepting} onChange={(event) => setAccepting(event.target.checked)} />}
+            {failed > 0 && <Checkbox label={t("CreateItAlthoughExamplesFail")} checked={isAccepting} onChange={(event) => setAccepting(event.target.checked)} />}
           </>
         )}
         {error !== null && <ErrorState error={error} />}

@@ -13,15 +13,17 @@ import { Card } from "~/ui/page";
 import { Empty, QueryView } from "~/ui/state";
 import { useSubmission } from "~/ui/submit";
 import { differing } from "~/ui/versions";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/types";
 
 type Measurement = GroupMeasurement;
 type Declared = Schemas["MeasurementInput"];
 
 const CLASSES = [
-  ["gauge", "Gauge: a number that goes up and down"],
-  ["counter", "Counter: only grows, a smaller number is a reset"],
-  ["amount", "Amount: what was added since the last record"],
-  ["state", "State: a word, or yes and no"],
+  ["gauge", t("GaugeNumberThatGoesUpAnd")],
+  ["counter", t("CounterOnlyGrowsSmallerNumberIs")],
+  ["amount", t("AmountWhatWasAddedSinceLast")],
+  ["state", t("StateWordOrYesAndNo")],
 ] as const;
 const KINDS = ["data", "event", "geoloc", "telemetry"] as const;
 const FIELDS = ["name", "class", "path", "kind", "unit", "label", "decimals", "minimum", "maximum"] as const;
@@ -74,7 +76,7 @@ async function declare(type: string, groupId: string, measurements: readonly Dec
   return declaredQuery(type, groupId).queryFn({});
 }
 
-const LABELS: Record<keyof Draft, string> = { name: "Name", class: "Class", path: "Path", kind: "In records of", unit: "Unit", label: "Label", decimals: "Decimals", minimum: "Smallest possible value", maximum: "Largest possible value" };
+const LABELS: Record<keyof Draft, string> = { name: "Name", class: t("Class"), path: "Path", kind: "In records of", unit: "Unit", label: t("Label"), decimals: t("Decimals"), minimum: t("SmallestPossibleValue"), maximum: t("LargestPossibleValue") };
 
 interface DialogProps {
   type: string;
@@ -112,7 +114,7 @@ function MeasurementForm({ type, groupId, item, stored, onClose }: DialogProps &
     readNewest: () => options.queryFn({}),
     onStored: store,
     compare: (mine, theirs) => differing(FIELDS.map((field) => ({ label: LABELS[field], mine: mine[field], theirs: theirs[field] }))),
-    savedText: "Saved the declaration",
+    savedText: t("SavedDeclaration"),
   });
   const removal = useSubmission();
   const remove = () =>
@@ -124,19 +126,19 @@ function MeasurementForm({ type, groupId, item, stored, onClose }: DialogProps &
   const draft = edit.form;
   const numeric = { inputMode: "decimal", type: "number", step: "any" } as const;
   return (
-    <EditForm edit={edit as Edit<object>} reason={draft.name.trim() === "" ? "It needs a name" : undefined}>
-      <TextField label="Name" required maxLength={64} hint="Used in filters, charts and exports." value={draft.name} onChange={set("name")} />
-      <TextField label="Label" hint="What people call it." value={draft.label} onChange={set("label")} />
-      <Select label="Class" options={CLASSES} value={draft.class} onChange={set("class")} />
-      <Select label="In records of" options={KINDS.map((each) => [each, each === "geoloc" ? "geolocation" : each] as const)} value={draft.kind} onChange={set("kind")} />
-      <TextField label="Path" required className="input input-code" hint="A JSON pointer, as /data/soil/water." value={draft.path} onChange={set("path")} />
-      <TextField label="Unit" value={draft.unit} onChange={set("unit")} />
-      <TextField label="Decimals" {...numeric} step={1} min={0} max={12} value={draft.decimals} onChange={set("decimals")} />
-      <TextField label="Smallest possible value" {...numeric} value={draft.minimum} onChange={set("minimum")} />
-      <TextField label="Largest possible value" {...numeric} hint="Values beyond are counted as invalid." value={draft.maximum} onChange={set("maximum")} />
+    <EditForm edit={edit as Edit<object>} reason={draft.name.trim() === "" ? t("ItNeedsName") : undefined}>
+      <TextField label={t("Name")} required maxLength={64} hint={t("UsedInFiltersChartsAndExports")} value={draft.name} onChange={set("name")} />
+      <TextField label={t("Label")} hint={t("WhatPeopleCallIt")} value={draft.label} onChange={set("label")} />
+      <Select label={t("Class")} options={CLASSES} value={draft.class} onChange={set("class")} />
+      <Select label={t("InRecordsOf")} options={KINDS.map((each) => [each, each === "geoloc" ? "geolocation" : each] as const)} value={draft.kind} onChange={set("kind")} />
+      <TextField label={t("Path")} required className="input input-code" hint={t("JSONPointerAsDataSoilWater")} value={draft.path} onChange={set("path")} />
+      <TextField label={t("Unit")} value={draft.unit} onChange={set("unit")} />
+      <TextField label={t("Decimals")} {...numeric} step={1} min={0} max={12} value={draft.decimals} onChange={set("decimals")} />
+      <TextField label={t("SmallestPossibleValue")} {...numeric} value={draft.minimum} onChange={set("minimum")} />
+      <TextField label={t("LargestPossibleValue")} {...numeric} hint={t("ValuesBeyondAreCountedAsInvalid")} value={draft.maximum} onChange={set("maximum")} />
       {before !== undefined && (
         <Button look="danger" onClick={() => void remove()}>
-          Remove the declaration
+          {t("RemoveDeclaration")}
         </Button>
       )}
       <SubmissionError submission={removal} />
@@ -148,8 +150,8 @@ function MeasurementDialog(props: DialogProps) {
   const { type, groupId, item, onClose } = props;
   const query = useQuery({ ...declaredQuery(type, groupId), staleTime: 0, gcTime: 0 });
   return (
-    <Dialog title={item ? `Measurement ${item.name}` : "Declare a measurement"} onClose={onClose}>
-      <QueryView query={query} noun="device type" skeletonRows={6}>
+    <Dialog title={item ? t("MeasurementName", { name: item.name }) : t("DeclareMeasurement")} onClose={onClose}>
+      <QueryView query={query} noun={t("deviceType")} skeletonRows={6}>
         {(stored) => <MeasurementForm {...props} stored={stored} />}
       </QueryView>
     </Dialog>
@@ -158,7 +160,7 @@ function MeasurementDialog(props: DialogProps) {
 
 function boundsOf({ minimum, maximum }: Measurement): string {
   if (minimum === undefined && maximum === undefined) return "–";
-  return `${minimum ?? "…"} to ${maximum ?? "…"}`;
+  return t("minimumToMaximum", { minimum: minimum ?? "…", maximum: maximum ?? "…" });
 }
 
 export function Measurements({ type, groupId }: { type: string; groupId: string }) {
@@ -166,13 +168,13 @@ export function Measurements({ type, groupId }: { type: string; groupId: string 
   const [open, setOpen] = useState<Measurement | "new" | null>(null);
   const query = useQuery(groupMeasurementsQuery(groupId));
   return (
-    <Card title="Measurements" note="of the group's devices and those below; what is declared holds for them">
+    <Card title={t("Measurements")} note={t("ofGroupsDevicesAndThoseBelow")}>
       <QueryView query={query} operation="GET /group/measurements" groupId={groupId} skeletonRows={3}>
         {(items) => {
           const shown = items.filter((each) => each.type === type);
-          if (shown.length === 0) return <Empty text="No values have been found in the records of these devices, and none are declared." />;
+          if (shown.length === 0) return <Empty text={t("NoValuesHaveBeenFoundIn")} />;
           return (
-            <div className="scroll-x" tabIndex={0} role="region" aria-label="Measurements, as table">
+            <div className="scroll-x" tabIndex={0} role="region" aria-label={t("MeasurementsAsTable")}>
               <table className="plain stacked">
                 <thead>
                   <tr>
@@ -196,17 +198,17 @@ export function Measurements({ type, groupId }: { type: string; groupId: string 
                         )}
                         {each.label && <span className="ink-2"> {each.label}</span>}
                       </th>
-                      <td data-label="Class">{each.class}</td>
-                      <td data-label="Unit" className={each.unit ? undefined : "no-card"}>{each.unit ?? "–"}</td>
-                      <td data-label="Possible" className={boundsOf(each) === "–" ? "no-card" : undefined}>{boundsOf(each)}</td>
-                      <td data-label="Path">
+                      <td data-label={t("Class")}>{each.class}</td>
+                      <td data-label={t("Unit")} className={each.unit ? undefined : "no-card"}>{each.unit ?? "–"}</td>
+                      <td data-label={t("Possible")} className={boundsOf(each) === "–" ? "no-card" : undefined}>{boundsOf(each)}</td>
+                      <td data-label={t("Path")}>
                         <span>
-                          <code>{each.path}</code> of {each.kind}
+                          {t.rich("codeOfKind", { code: <code>{each.path}</code>, kind: each.kind })}
                         </span>
                       </td>
-                      <td data-label="From">{each.isDeclared ? "declared" : "found"}</td>
-                      <td className="number" data-label="Devices">
-                        {each.devices.toLocaleString("en")}
+                      <td data-label={t("From")}>{each.isDeclared ? "declared" : "found"}</td>
+                      <td className="number" data-label={t("Devices")}>
+                        {each.devices.toLocaleString(LOCALE)}
                         {each.devicesAreMore ? "+" : ""}
                       </td>
                     </tr>
@@ -220,7 +222,7 @@ export function Measurements({ type, groupId }: { type: string; groupId: string 
       {mayDeclare && (
         <div className="form-actions measurement-actions">
           <Button writes onClick={() => setOpen("new")}>
-            Declare a measurement
+            {t("DeclareMeasurement")}
           </Button>
         </div>
       )}

@@ -12,6 +12,7 @@ import { Form } from "~/ui/form";
 import { ErrorState } from "~/ui/state";
 import { useSubmission } from "~/ui/submit";
 import { showToast } from "~/ui/toast";
+import { t } from "~/messages/types";
 
 type Definition = Schemas["DeviceTypeDefinition"];
 
@@ -19,8 +20,8 @@ type Definition = Schemas["DeviceTypeDefinition"];
 export function useOwners(groupId: string | null): readonly (readonly [string, string])[] {
   const rights = useRights(groupId);
   const group = useQuery({ ...groupQuery(groupId ?? ""), enabled: groupId !== null });
-  const own = groupId && group.data && mayCall(rights, "POST /device/type") ? [[groupId, `${group.data.name ?? "This group"} and below`] as const] : [];
-  return [...own, ...(rights.isOperator ? [["", "All groups"] as const] : [])];
+  const own = groupId && group.data && mayCall(rights, "POST /device/type") ? [[groupId, t("nameAndBelow", { name: group.data.name ?? t("ThisGroup") })] as const] : [];
+  return [...own, ...(rights.isOperator ? [["", t("AllGroups")] as const] : [])];
 }
 
 export function useTypesChanged(): () => void {
@@ -37,11 +38,11 @@ function Fields({ draft, set, errorOf, isNew }: { draft: Draft; set: (draft: Dra
   const field = (name: keyof Draft) => ({ value: draft[name], error: errorOf(name), onChange: (event: { target: { value: string } }) => set({ ...draft, [name]: event.target.value }) });
   return (
     <>
-      {isNew && <TextField label="Id" className="input input-code" autoFocus hint="Devices, files and filters name it so. It never changes." {...field("name")} />}
-      <TextField label="Name" autoFocus={!isNew} {...field("displayName")} />
-      <TextField label="Battery" hint="For people, such as 2 × AA." {...field("battery")} />
-      <TextField label="Firmware" {...field("firmwareVersion")} />
-      <TextArea label="Default configuration" isCode rows={4} hint="New devices get it. reportEverySeconds says when one counts as silent." {...field("defaultConfiguration")} />
+      {isNew && <TextField label={t("Id")} className="input input-code" autoFocus hint={t("DevicesFilesAndFiltersNameIt")} {...field("name")} />}
+      <TextField label={t("Name")} autoFocus={!isNew} {...field("displayName")} />
+      <TextField label={t("Battery")} hint={t("ForPeopleSuchAs2AA")} {...field("battery")} />
+      <TextField label={t("Firmware")} {...field("firmwareVersion")} />
+      <TextArea label={t("DefaultConfiguration")} isCode rows={4} hint={t("NewDevicesGetItReportEverySecondsSays")} {...field("defaultConfiguration")} />
     </>
   );
 }
@@ -64,9 +65,9 @@ export function NewTypeDialog({ owners, onClose }: { owners: readonly (readonly 
     void navigate({ to: "/types/$type", params: { type: made.name } });
   };
   return (
-    <Dialog title="New device type" onClose={onClose}>
-      <Form submission={submission} onSubmit={create} submit="Create">
-        <Select label="For" options={owners} value={owner} error={submission.errorOf("groupId")} onChange={(event) => setOwner(event.target.value)} />
+    <Dialog title={t("NewDeviceType")} onClose={onClose}>
+      <Form submission={submission} onSubmit={create} submit={t("Create")}>
+        <Select label={t("For")} options={owners} value={owner} error={submission.errorOf("groupId")} onChange={(event) => setOwner(event.target.value)} />
         <Fields draft={draft} set={setDraft} errorOf={submission.errorOf} isNew />
       </Form>
     </Dialog>
@@ -88,12 +89,12 @@ export function EditTypeDialog({ present, onClose }: { present: Definition; onCl
     const body = { type: present.name, displayName, defaultConfiguration, battery, firmwareVersion, ifUpdatedAt: present.updatedAt };
     await read(api.PUT("/device/type/definition", { body }));
     changed();
-    showToast("Saved");
+    showToast(t("Saved"));
     onClose();
   };
   return (
-    <Dialog title={`Edit ${present.displayName}`} onClose={onClose}>
-      <Form submission={submission} onSubmit={save} submit="Save">
+    <Dialog title={t("EditDisplayName", { displayName: present.displayName })} onClose={onClose}>
+      <Form submission={submission} onSubmit={save} submit={t("Save")}>
         <Fields draft={draft} set={setDraft} errorOf={submission.errorOf} isNew={false} />
       </Form>
     </Dialog>
@@ -111,7 +112,7 @@ export function DeleteTypeDialog({ present, onClose }: { present: Definition; on
       await read(api.DELETE("/device/type", { params: { query: { type: present.name } } }));
       await navigate({ to: "/types" });
       changed(); // only here: the page of the type would ask for what is gone
-      showToast(`Deleted ${present.displayName}`);
+      showToast(t("DeletedDisplayName", { displayName: present.displayName }));
     } catch (failure) {
       setError(failure);
       setBusy(false);
@@ -119,18 +120,18 @@ export function DeleteTypeDialog({ present, onClose }: { present: Definition; on
   };
   return (
     <Dialog
-      title={`Delete ${present.displayName}`}
+      title={t("DeleteDisplayName", { displayName: present.displayName })}
       onClose={onClose}
       actions={
         <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="danger" disabledReason={isBusy ? "Being deleted" : undefined} onClick={() => void remove()}>
-            Delete
+          <Button onClick={onClose}>{t("Cancel")}</Button>
+          <Button look="danger" disabledReason={isBusy ? t("BeingDeleted") : undefined} onClick={() => void remove()}>
+            {t("Delete")}
           </Button>
         </>
       }
     >
-      <p>Its decoder, its policy and what is declared of it are gone then. Records stay. Only a type that no device has can be deleted.</p>
+      <p>{t("ItsDecoderItsPolicyAndWhat")}</p>
       {error !== null && <ErrorState error={error} />}
     </Dialog>
   );

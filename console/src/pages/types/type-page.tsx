@@ -15,6 +15,7 @@ import { QueryView } from "~/ui/state";
 import { Measurements } from "./measurements";
 import { DeleteTypeDialog, EditTypeDialog } from "./type-dialogs";
 import { Workbench, decoderQuery } from "./workbench";
+import { t } from "~/messages/types";
 import "./types.css";
 
 const route = getRouteApi("/frame/types/$type");
@@ -25,12 +26,11 @@ function DeviceCount({ groupId, type }: { groupId: string; type: string }) {
     queryKey: ["type-devices", groupId, type],
     queryFn: ({ signal }) => read(api.GET("/devices", { params: { query: { groupId, type, subgroups: true, limit: 1 } }, signal })),
   });
-  if (!devices.data) return <span className="ink-3">{devices.isError ? "not known" : "…"}</span>;
+  if (!devices.data) return <span className="ink-3">{devices.isError ? t("notKnown") : "…"}</span>;
   const { total, totalIsMore } = devices.data;
   return (
     <Link to="/g/$groupId/devices" params={{ groupId }} search={{ type }}>
-      {(total ?? 0).toLocaleString("en")}
-      {totalIsMore ? "+" : ""} in {group.data?.name ?? "this group"} and below
+      {t("totalValueInNameAndBelow", { total: (total ?? 0), value: totalIsMore ? "+" : "", name: group.data?.name ?? t("thisGroup") })}
     </Link>
   );
 }
@@ -52,7 +52,7 @@ function usePayloadGroup(groupId: string | null, type: string, deviceId: string 
   return found.data ?? groupId;
 }
 
-const POLICY = "What every device of this type should be configured with. Policies of groups and the device's own values go before it.";
+const POLICY = t("WhatEveryDeviceOfThisType");
 
 function policyQuery(type: string): PolicyQuery {
   return {
@@ -65,15 +65,15 @@ function Policy({ type, defaults, isEditable }: { type: string; defaults: string
   const known = useMemo(() => knownValues([{ name: type, defaultConfiguration: defaults }]), [type, defaults]);
   const options = policyQuery(type);
   return (
-    <Card title="Configuration policy">
-      <QueryView query={useQuery(options)} skeletonRows={3} noun="device type">
+    <Card title={t("ConfigurationPolicy")}>
+      <QueryView query={useQuery(options)} skeletonRows={3} noun={t("deviceType")}>
         {(found) => (
           <PolicyForm
             key={type}
             found={found}
             query={options}
             known={known}
-            explanation={isEditable ? POLICY : `${POLICY} Who may change the type changes it.`}
+            explanation={isEditable ? POLICY : t("POLICYWhoMayChangeTypeChanges", { POLICY })}
             isEditable={isEditable}
             put={(policy, ifUpdatedAt) => read(api.PUT("/device/type/configuration", { body: { type, policy, ifUpdatedAt } }))}
           />
@@ -100,35 +100,35 @@ export function TypePage() {
     <>
       <PageHeader
         title={query.data?.displayName ?? type}
-        above={<Link to="/types">Device types</Link>}
+        above={<Link to="/types">{t("DeviceTypes")}</Link>}
         actions={
           mayChange && (
             <>
-              <Button onClick={() => setDialog("edit")}>Edit</Button>
-              {!query.data?.isBuiltIn && <Button look="danger" onClick={() => setDialog("delete")}>Delete</Button>}
+              <Button onClick={() => setDialog("edit")}>{t("Edit")}</Button>
+              {!query.data?.isBuiltIn && <Button look="danger" onClick={() => setDialog("delete")}>{t("Delete")}</Button>}
             </>
           )
         }
       />
       {query.data && dialog === "edit" && <EditTypeDialog present={query.data} onClose={() => setDialog(null)} />}
       {query.data && dialog === "delete" && <DeleteTypeDialog present={query.data} onClose={() => setDialog(null)} />}
-      <QueryView query={query} noun="device type">
+      <QueryView query={query} noun={t("deviceType")}>
         {(found) => (
           <>
             <Card>
               <Facts
                 rows={[
-                  ["Id", <code key="id">{found.name}</code>],
-                  ["For", found.groupId ? <GroupName key="group" groupId={found.groupId} /> : "all groups"],
-                  ...(groupId && mayCall(rights, "GET /devices") ? [["Devices", <DeviceCount key="devices" groupId={groupId} type={type} />] as const] : []),
-                  ["Decoder", decoder.data ? (decoder.data.decoder ?? "none") : "…"],
-                  ["Battery", found.battery ?? "–"],
-                  ["Firmware", found.firmwareVersion ?? "–"],
-                  ["Default configuration", <code key="configuration">{found.defaultConfiguration ?? "–"}</code>],
+                  [t("Id"), <code key="id">{found.name}</code>],
+                  [t("For"), found.groupId ? <GroupName key="group" groupId={found.groupId} /> : t("allGroups")],
+                  ...(groupId && mayCall(rights, "GET /devices") ? [[t("Devices"), <DeviceCount key="devices" groupId={groupId} type={type} />] as const] : []),
+                  [t("Decoder"), decoder.data ? (decoder.data.decoder ?? "none") : "…"],
+                  [t("Battery"), found.battery ?? "–"],
+                  [t("Firmware"), found.firmwareVersion ?? "–"],
+                  [t("DefaultConfiguration"), <code key="configuration">{found.defaultConfiguration ?? "–"}</code>],
                 ]}
               />
             </Card>
-            <QueryView query={decoder} noun="device type" skeletonRows={6}>
+            <QueryView query={decoder} noun={t("deviceType")} skeletonRows={6}>
               {(present) => <Workbench key={type} present={present} groupId={payloadGroup} pageGroupId={groupId} deviceId={search.device} maySave={found.mayChange ?? false} isOfGroup={Boolean(found.groupId)} />}
             </QueryView>
             {/* Shown with what is above it, which is as high as the decoder is long. */}

@@ -13,6 +13,7 @@ import { Empty, NoMatch, QueryView } from "~/ui/state";
 import { Table, type Column } from "~/ui/table";
 import { ImportTypeDialog } from "./import-dialog";
 import { NewTypeDialog, useOwners } from "./type-dialogs";
+import { t } from "~/messages/types";
 import "./types.css";
 
 const route = getRouteApi("/frame/types");
@@ -22,7 +23,7 @@ type DeviceType = Schemas["DeviceType"];
 const COLUMNS: readonly Column<DeviceType>[] = [
   {
     id: "name",
-    head: "Name",
+    head: t("Name"),
     width: "minmax(160px, 1.4fr)",
     card: "title",
     cell: (type) => (
@@ -31,11 +32,11 @@ const COLUMNS: readonly Column<DeviceType>[] = [
       </Link>
     ),
   },
-  { id: "id", head: "Id", width: "minmax(110px, 1fr)", card: "line", cell: (type) => <code>{type.name}</code> },
-  { id: "group", head: "For", width: "minmax(90px, 1fr)", card: "line", cell: (type) => (type.groupId ? <GroupName groupId={type.groupId} /> : "all groups") },
-  { id: "battery", head: "Battery", width: "120px", cell: (type) => type.battery ?? "–" },
-  { id: "firmware", head: "Firmware", width: "96px", cell: (type) => type.firmwareVersion ?? "–" },
-  { id: "configuration", head: "Default configuration", width: "minmax(160px, 2fr)", cell: (type) => <code title={type.defaultConfiguration ?? undefined}>{type.defaultConfiguration ?? "–"}</code> },
+  { id: "id", head: t("Id"), width: "minmax(110px, 1fr)", card: "line", cell: (type) => <code>{type.name}</code> },
+  { id: "group", head: t("For"), width: "minmax(90px, 1fr)", card: "line", cell: (type) => (type.groupId ? <GroupName groupId={type.groupId} /> : t("allGroups")) },
+  { id: "battery", head: t("Battery"), width: "120px", cell: (type) => type.battery ?? "–" },
+  { id: "firmware", head: t("Firmware"), width: "96px", cell: (type) => type.firmwareVersion ?? "–" },
+  { id: "configuration", head: t("DefaultConfiguration"), width: "minmax(160px, 2fr)", cell: (type) => <code title={type.defaultConfiguration ?? undefined}>{type.defaultConfiguration ?? "–"}</code> },
 ];
 
 export function TypesPage() {
@@ -49,14 +50,14 @@ export function TypesPage() {
   return (
     <>
       <PageHeader
-        title="Device types"
-        below="What devices of a type send, and how it is decoded. Operators make them for all, and groups for themselves."
+        title={t("DeviceTypes")}
+        below={t("WhatDevicesOfTypeSendAnd")}
         actions={
           owners.length > 0 && (
             <>
-              <Button onClick={() => setDialog("import")}>Import</Button>
+              <Button onClick={() => setDialog("import")}>{t("Import")}</Button>
               <Button look="primary" onClick={() => setDialog("new")}>
-                New type
+                {t("NewType")}
               </Button>
             </>
           )
@@ -65,16 +66,16 @@ export function TypesPage() {
       {dialog === "new" && <NewTypeDialog owners={owners} onClose={() => setDialog(null)} />}
       {dialog === "import" && <ImportTypeDialog owners={owners} onClose={() => setDialog(null)} />}
       <div className="filters">
-        <Typed className="filter-q" label="Name or id" value={search.q} onType={setQ} />
+        <Typed className="filter-q" label={t("NameOrId")} value={search.q} onType={setQ} />
       </div>
-      <QueryView query={query} noun="catalogue">
+      <QueryView query={query} noun={t("catalogue")}>
         {(types) => {
           const rows = types.filter((each) => `${each.name} ${each.displayName}`.toLowerCase().includes(wanted));
-          if (types.length === 0) return <Empty text="There is no device type." />;
-          if (rows.length === 0) return <NoMatch chips={[{ label: `name ${search.q}`, onRemove: () => setQ(undefined) }]} onClear={() => setQ(undefined)} />;
+          if (types.length === 0) return <Empty text={t("ThereIsNoDeviceType")} />;
+          if (rows.length === 0) return <NoMatch chips={[{ label: t("nameQ", { q: search.q }), onRemove: () => setQ(undefined) }]} onClear={() => setQ(undefined)} />;
           return (
             <Table
-              label="Device types"
+              label={t("DeviceTypes")}
               rows={rows}
               columns={COLUMNS}
               rowKey={(type) => type.name ?? ""}

@@ -1,6 +1,7 @@
 // What goes into the decoder workbench and what comes out of it.
 import type { Schemas } from "~/api/client";
 import { differencesOf, type Fields } from "~/ui/diff-data";
+import { t } from "~/messages/types";
 
 export type PreviewItem = Schemas["DecoderPreviewItem"];
 
@@ -18,10 +19,10 @@ export function parsePayloads(text: string): { payloads: GivenPayload[]; error: 
     if (!line.trim()) continue;
     const [hex = "", port] = line.split(":");
     const payload = hex.replace(/\s|0x/g, "");
-    if (!/^([0-9a-f]{2})+$/i.test(payload)) return { payloads: [], error: `Line ${index + 1} is not hex digits, two for each byte.` };
+    if (!/^([0-9a-f]{2})+$/i.test(payload)) return { payloads: [], error: t("LineValueIsNotHexDigits", { value: index + 1 }) };
     if (port === undefined || !port.trim()) payloads.push({ payload });
     else if (/^\s*\d{1,3}\s*$/.test(port) && Number(port) <= 255) payloads.push({ payload, fPort: Number(port) });
-    else return { payloads: [], error: `The port of line ${index + 1} is not a number up to 255.` };
+    else return { payloads: [], error: t("portOfLineValueIsNot", { value: index + 1 }) };
   }
   return { payloads, error: null };
 }
@@ -34,20 +35,20 @@ export function outcomeOf(item: PreviewItem): Outcome {
   return differencesOf(item.stored as Fields, item.values as Fields | null | undefined).length === 0 ? "same" : "changed";
 }
 
-const WORDS: Readonly<Record<Outcome, string>> = { same: "as stored", changed: "would change", failed: "failed", decoded: "decoded" };
+const WORDS: Readonly<Record<Outcome, string>> = { same: t("asStored"), changed: t("wouldChange"), failed: "failed", decoded: "decoded" };
 
 export function outcomeWords(outcome: Outcome): string {
   return WORDS[outcome];
 }
 
 function countPayloads(count: number): string {
-  return `${count} ${count === 1 ? "payload" : "payloads"}`;
+  return `${count} ${t("payloads", { count })}`;
 }
 
 // In how many payloads there is a value of a measurement.
 export function measurementWords({ payloads, invalid }: Pick<PreviewMeasurement, "payloads" | "invalid">): string {
-  const given = payloads ? `in ${countPayloads(payloads)}` : "in no payload";
-  return invalid ? `${given}, invalid in ${countPayloads(invalid)}` : given;
+  const given = payloads ? t("inPayloads", { payloads: countPayloads(payloads) }) : t("inNoPayload");
+  return invalid ? t("givenInvalidInInvalid", { given, invalid: countPayloads(invalid) }) : given;
 }
 
 export function summaryOf(items: readonly PreviewItem[]): string {

@@ -19,13 +19,15 @@ import { TimeText } from "~/ui/time-text";
 import { differing } from "~/ui/versions";
 import { Locked } from "~/ui/why";
 import { measurementWords, outcomeOf, outcomeWords, parsePayloads, summaryOf, type Outcome, type PreviewItem, type PreviewMeasurement } from "./workbench-data";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/types";
 
 type TypeDecoder = Schemas["TypeDecoder"];
 
 const KINDS = [
-  ["javascript", "JavaScript codec"],
-  ["bits", "Bit format"],
-  ["cayenneLpp", "Cayenne LPP"],
+  ["javascript", t("JavaScriptCodec")],
+  ["bits", t("BitFormat")],
+  ["cayenneLpp", t("CayenneLPP")],
 ] as const;
 
 const START = `function decodeUplink(input) {
@@ -74,8 +76,8 @@ function Result({ item }: { item: PreviewItem }) {
           </>
         )}
         <code className="bench-payload">{item.payload}</code>
-        {typeof item.fPort === "number" && <span className="ink-2"> port {item.fPort}</span>}
-        <span className="ink-3"> {item.milliseconds.toLocaleString("en", { maximumFractionDigits: 1 })} ms</span>
+        {typeof item.fPort === "number" && <span className="ink-2">{" "}{t("portFPort", { fPort: item.fPort })}</span>}
+        <span className="ink-3"> {t("valueMs", { value: item.milliseconds.toLocaleString(LOCALE, { maximumFractionDigits: 1 }) })}</span>
       </p>
       {item.error && <p className="field-error">{item.error}</p>}
       {outcome === "changed" && <Diff before={item.stored} after={item.values} />}
@@ -89,13 +91,13 @@ function Measurements({ items }: { items: readonly PreviewMeasurement[] }) {
   return (
     <>
       <p className="bench-measurements-title">
-        <strong>Measurements</strong> <span className="ink-2">that these values give</span>
+        <strong>{t("Measurements")}</strong> <span className="ink-2">{t("thatTheseValuesGive")}</span>
       </p>
       <ul className="bench-measurements">
         {items.map((item) => (
           <li key={item.name}>
             <strong>{item.name}</strong> {item.class}
-            {item.unit && ` in ${item.unit}`} {item.isDeclared ? <Pill tone={item.payloads ? "good" : "warn"}>declared</Pill> : <Pill tone="idle">found</Pill>}{" "}
+            {item.unit && ` ${t("inUnit", { unit: item.unit })}`} {item.isDeclared ? <Pill tone={item.payloads ? "good" : "warn"}>{t("declared")}</Pill> : <Pill tone="idle">{t("found")}</Pill>}{" "}
             <span className="ink-2">{measurementWords(item)}</span>
           </li>
         ))}
@@ -140,10 +142,10 @@ export function Workbench({
     },
     compare: (mine, theirs) =>
       differing([
-        { label: "Kind", mine: mine.kind, theirs: theirs.kind },
-        { label: "Source", mine: mine.source, theirs: theirs.source },
+        { label: t("Kind"), mine: mine.kind, theirs: theirs.kind },
+        { label: t("Source"), mine: mine.source, theirs: theirs.source },
       ]),
-    savedText: ({ warnings }) => (warnings?.length ? `Saved. ${warnings.join("; ")}.` : "Saved. New payloads are decoded with it within two seconds."),
+    savedText: ({ warnings }) => (warnings?.length ? t("SavedValue", { value: warnings.join("; ") }) : t("SavedNewPayloadsAreDecodedWith")),
     fields: ["decoderSource", "decoder"],
     canMerge: false,
   });
@@ -167,8 +169,8 @@ export function Workbench({
   });
   if (groupId === null)
     return (
-      <Card title="Decoder">
-        <Empty text="Choose a group first: a decoder is tried on the payloads of its devices." />
+      <Card title={t("Decoder")}>
+        <Empty text={t("ChooseGroupFirstDecoderIsTried")} />
       </Card>
     );
   const mayTry = mayCall(rights, "POST /device/type/preview");
@@ -187,26 +189,26 @@ export function Workbench({
     if (isCommand(event, "Enter") && mayTry && !run.isPending && !given.error) start();
   };
   return (
-    <Card title="Decoder" note={!isChanged && present.decoder ? "Saved and in use" : "A draft: nothing is saved yet"}>
+    <Card title={t("Decoder")} note={!isChanged && present.decoder ? t("SavedAndInUse") : t("draftNothingIsSavedYet")}>
       <div className="bench">
         <div className="form" onKeyDown={onKeyDown}>
-          <Select label="Kind" options={KINDS} value={kind} onChange={(event) => change({ kind: event.target.value as typeof kind, source })} />
+          <Select label={t("Kind")} options={KINDS} value={kind} onChange={(event) => change({ kind: event.target.value as typeof kind, source })} />
           {kind !== "cayenneLpp" && (
-            <TextArea label="Source" isCode rows={12} value={source} error={ofSource(submission.errorOf) ?? sourceOfRun} hint={`${COMMAND} Enter tries it. It runs in a sandbox and stores nothing.`} onChange={(event) => change({ kind, source: event.target.value })} />
+            <TextArea label={t("Source")} isCode rows={12} value={source} error={ofSource(submission.errorOf) ?? sourceOfRun} hint={t("COMMANDEnterTriesItItRuns", { COMMAND })} onChange={(event) => change({ kind, source: event.target.value })} />
           )}
           <TextArea
-            label="Payloads"
+            label={t("Payloads")}
             isCode
             rows={3}
             value={pasted}
             error={given.error ?? undefined}
             placeholder="01c2 0a:2"
-            hint={`Hex, one a line, with :port if it has one. Without any, the last ${STORED_LIMIT} that are stored are tried.`}
+            hint={t("HexOneLineWithPortIf", { STORED_LIMIT })}
             onChange={(event) => setPasted(event.target.value)}
           />
           {!pasted && (
             <TextField
-              label="Only of device"
+              label={t("OnlyOfDevice")}
               placeholder="dev_…"
               value={deviceId ?? ""}
               error={fieldError(problem, "deviceId")}
@@ -215,43 +217,43 @@ export function Workbench({
           )}
           <div className="form-actions">
             {mayTry ? (
-              <Button look="primary" onClick={start} disabledReason={run.isPending ? "It runs" : (given.error ?? undefined)}>
-                Try it
+              <Button look="primary" onClick={start} disabledReason={run.isPending ? t("ItRuns") : (given.error ?? undefined)}>
+                {t("TryIt")}
               </Button>
             ) : (
-              <Locked label="Try it" operation="POST /device/type/preview" groupId={groupId} />
+              <Locked label={t("TryIt")} operation="POST /device/type/preview" groupId={groupId} />
             )}
             {maySave && (
-              <Button writes onClick={() => void submission.run(edit.save)} disabledReason={submission.isBusy ? "One moment" : isChanged ? undefined : "Nothing is changed"}>
-                Save for all devices
+              <Button writes onClick={() => void submission.run(edit.save)} disabledReason={submission.isBusy ? t("OneMoment") : isChanged ? undefined : t("NothingIsChanged")}>
+                {t("SaveForAllDevices")}
               </Button>
             )}
             <DiscardButton edit={edit} />
             {present.decoder && !isChanged && mayCall(rights, "POST /device/redecode") && (
               <Link to="/g/$groupId/jobs" params={{ groupId: pageGroupId ?? groupId }} search={{ new: "redecode", type }} className="button button-normal">
-                Redecode stored records
+                {t("RedecodeStoredRecords")}
               </Link>
             )}
           </div>
           <SubmissionError submission={submission} />
           {!maySave && (
-            <p className="ink-2">{isOfGroup ? "Who may change devices in the group of the type saves it. Copy your draft to them." : "A decoder belongs to the type in all groups, so operators save it. Copy your draft to them."}</p>
+            <p className="ink-2">{isOfGroup ? t("WhoMayChangeDevicesInGroup") : t("decoderBelongsToTypeInAll")}</p>
           )}
         </div>
         <div aria-live="polite">
-          {run.error && !sourceOfRun && <ErrorState error={run.error} operation="POST /device/type/preview" groupId={groupId} noun="device of this type" />}
+          {run.error && !sourceOfRun && <ErrorState error={run.error} operation="POST /device/type/preview" groupId={groupId} noun={t("deviceOfThisType")} />}
           {run.data && (
             <>
               <p>
                 <strong>{summaryOf(run.data.items)}</strong>{" "}
                 {!run.variables.isPasted && (
                   <span className="ink-2">
-                    of <GroupName groupId={run.variables.groupId} />
+                    {t.rich("ofGroup", { group: <GroupName groupId={run.variables.groupId} /> })}
                   </span>
                 )}
               </p>
               {run.data.measurements.length > 0 && <Measurements items={run.data.measurements} />}
-              {run.data.items.length === 0 && <p className="ink-2">No payload of this type is among the last 5,000 arrivals of the group. Paste some, or choose another group.</p>}
+              {run.data.items.length === 0 && <p className="ink-2">{t("NoPayloadOfThisTypeIs")}</p>}
               <ul className="bench-items">
                 {run.data.items.map((item, index) => (
                   <Result key={index} item={item} />
@@ -259,7 +261,7 @@ export function Workbench({
               </ul>
             </>
           )}
-          {!run.data && !run.error && <p className="ink-2">Here you see what the decoder makes of each payload, beside what is stored.</p>}
+          {!run.data && !run.error && <p className="ink-2">{t("HereYouSeeWhatDecoderMakes")}</p>}
         </div>
       </div>
       {edit.conflict}

@@ -13,6 +13,7 @@ import { Facts } from "~/ui/page";
 import { useSubmission } from "~/ui/submit";
 import { showToast } from "~/ui/toast";
 import { nameOf, type UnknownDevice } from "./words";
+import { t } from "~/messages/unknown";
 
 export function CreateDialog({ device, onClose }: { device: UnknownDevice; onClose: () => void }) {
   const navigate = useNavigate();
@@ -26,41 +27,41 @@ export function CreateDialog({ device, onClose }: { device: UnknownDevice; onClo
   const [storesMessage, setStoresMessage] = useState(device.hasMessage);
   const submission = useSubmission(["name", "type", "tags", "groupId"]);
   const typeOptions = (types.data ?? []).flatMap((each) => (each.name ? [[each.name, each.displayName ?? each.name] as const] : []));
-  const groupOptions = [[device.groupId, group.data?.name ?? "This group"] as const, ...(below.data?.items ?? []).map((each) => [each.id, each.name ?? each.id] as const)];
+  const groupOptions = [[device.groupId, group.data?.name ?? t("ThisGroup")] as const, ...(below.data?.items ?? []).map((each) => [each.id, each.name ?? each.id] as const)];
   const create = async () => {
     const body = { groupId, name, type, network: device.network, originalId: device.originalId, tags: parseTags(tags) };
     const created = await read(storesMessage ? api.POST("/device/unknown", { body }) : api.POST("/device", { body }));
     for (const key of ["unknown-devices", "devices", "overview"]) void queryClient.invalidateQueries({ queryKey: [key] });
-    showToast(`Created ${created.name}`, {
-      action: { label: "Open", run: () => navigate({ to: "/d/$deviceId", params: { deviceId: created.deviceId } }) },
+    showToast(t("CreatedName", { name: created.name }), {
+      action: { label: t("Open"), run: () => navigate({ to: "/d/$deviceId", params: { deviceId: created.deviceId } }) },
     });
     onClose();
   };
   return (
-    <Dialog title="Create this device" onClose={onClose}>
-      <Form submission={submission} onSubmit={create} submit="Create">
+    <Dialog title={t("CreateThisDevice")} onClose={onClose}>
+      <Form submission={submission} onSubmit={create} submit={t("Create")}>
         <Facts
           rows={[
-            ["Network", device.network],
-            ["Original id", <code key="id">{device.originalId}</code>],
+            [t("Network"), device.network],
+            [t("OriginalId"), <code key="id">{device.originalId}</code>],
           ]}
         />
-        <TextField label="Name" required autoFocus value={name} error={submission.errorOf("name")} onChange={(event) => setName(event.target.value)} />
+        <TextField label={t("Name")} required autoFocus value={name} error={submission.errorOf("name")} onChange={(event) => setName(event.target.value)} />
         <Select
-          label="Type"
+          label={t("Type")}
           options={typeOptions.length ? typeOptions : [["generic", "generic"]]}
           value={type}
           error={submission.errorOf("type")}
           onChange={(event) => setType(event.target.value)}
         />
         {groupOptions.length > 1 && (
-          <Select label="Group" options={groupOptions} value={groupId} error={submission.errorOf("groupId")} onChange={(event) => setGroupId(event.target.value)} />
+          <Select label={t("Group")} options={groupOptions} value={groupId} error={submission.errorOf("groupId")} onChange={(event) => setGroupId(event.target.value)} />
         )}
-        <TextField label="Tags" hint="Separated by commas." value={tags} error={submission.errorOf("tags")} onChange={(event) => setTags(event.target.value)} />
+        <TextField label={t("Tags")} hint={t("SeparatedByCommas")} value={tags} error={submission.errorOf("tags")} onChange={(event) => setTags(event.target.value)} />
         {device.hasMessage && (
           <Checkbox
-            label="Store the last uplink as its first record"
-            hint="Decoded by the type, with its own time, as if it arrived now."
+            label={t("StoreLastUplinkAsItsFirst")}
+            hint={t("DecodedByTypeWithItsOwn")}
             checked={storesMessage}
             onChange={(event) => setStoresMessage(event.target.checked)}
           />

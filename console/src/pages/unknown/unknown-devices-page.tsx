@@ -17,6 +17,8 @@ import { TimeText } from "~/ui/time-text";
 import { hold } from "~/ui/toast";
 import { CreateDialog } from "./create-dialog";
 import { canBeCreated, keyOf, reasonWords, type UnknownDevice } from "./words";
+import { LOCALE } from "~/i18n";
+import { t } from "~/messages/unknown";
 import "./unknown.css";
 
 const route = getRouteApi("/frame/g/$groupId/unknown-devices");
@@ -32,7 +34,7 @@ function Message({ device }: { device: UnknownDevice }) {
   if (!device.payload) return <span className="ink-3">–</span>;
   return (
     <details className="unknown-message">
-      <summary>Show</summary>
+      <summary>{t("Show")}</summary>
       <pre tabIndex={0}>{device.payload}</pre>
     </details>
   );
@@ -40,41 +42,41 @@ function Message({ device }: { device: UnknownDevice }) {
 
 function Row({ device, hasGroup, mayCreate, onCreate, onDismiss }: { device: UnknownDevice; hasGroup: boolean; mayCreate: boolean; onCreate: () => void; onDismiss: () => void }) {
   const words = reasonWords(device.reason);
-  const about = device.originalId || "uplinks without an id";
+  const about = device.originalId || t("uplinksWithoutId");
   return (
     <tr>
       <td>
-        {device.originalId ? <code>{device.originalId}</code> : <span className="ink-2">no id</span>}
-        <div className="ink-2">{device.network || "posted by an app client"}</div>
+        {device.originalId ? <code>{device.originalId}</code> : <span className="ink-2">{t("noId")}</span>}
+        <div className="ink-2">{device.network || t("postedByAppClient")}</div>
       </td>
       {hasGroup && (
-        <td data-label="Group">
+        <td data-label={t("Group")}>
           <GroupName groupId={device.groupId} />
         </td>
       )}
-      <td data-label="Why">
+      <td data-label={t("Why")}>
         <Pill tone={words.tone}>{words.state}</Pill>
         <div className="ink-2">{device.detail ?? words.advice}</div>
       </td>
-      <td data-label="Uplinks" className="number">
-        {device.count.toLocaleString("en")}
+      <td data-label={t("Uplinks")} className="number">
+        {device.count.toLocaleString(LOCALE)}
       </td>
-      <td data-label="Last" className="unknown-last">
+      <td data-label={t("Last")} className="unknown-last">
         <TimeText at={device.lastAt} withAgo precision="minute" />
       </td>
-      <td data-label="Last uplink">
+      <td data-label={t("LastUplink")}>
         <Message device={device} />
       </td>
       <td className="row-actions">
         {mayCreate && (
           <div className="form-actions">
             {canBeCreated(device) && (
-              <Button look="primary" onClick={onCreate} aria-label={`Create this device: ${about}`}>
-                Create
+              <Button look="primary" onClick={onCreate} aria-label={t("CreateThisDeviceAbout", { about })}>
+                {t("Create")}
               </Button>
             )}
-            <Button writes onClick={onDismiss} aria-label={`Dismiss ${about}`}>
-              Dismiss
+            <Button writes onClick={onDismiss} aria-label={t("DismissAbout", { about })}>
+              {t("Dismiss")}
             </Button>
           </div>
         )}
@@ -114,51 +116,51 @@ function UnknownDevices() {
   const dismissOne = (device: UnknownDevice) => {
     const { network, originalId } = device;
     const named = { groupId: device.groupId, network, originalId };
-    dismiss([device], `Dismissing ${originalId || "uplinks without an id"}; what reports again comes back.`, () =>
+    dismiss([device], t("DismissingValueWhatReportsAgainComes", { value: originalId || t("uplinksWithoutId") }), () =>
       read(api.DELETE("/group/unknownDevices", { params: { query: named } })),
     );
   };
   const rows = query.data?.pages.flatMap((page) => page.items) ?? [];
   const shown = rows.filter((each) => !hidden.has(keyOf(each)));
   const dismissAll = () =>
-    dismiss(rows, "Dismissing all; what reports again comes back.", () =>
+    dismiss(rows, t("DismissingAllWhatReportsAgainComes"), () =>
       read(api.DELETE("/group/unknownDevices", { params: { query: { groupId, subgroups: withBelow } } })),
     );
   return (
     <>
       <PageHeader
-        title="Unknown devices"
+        title={t("UnknownDevices")}
         above={
           <Link to="/g/$groupId/devices" params={{ groupId }}>
-            Devices of <GroupName groupId={groupId} />
+            {t.rich("DevicesOfGroup", { group: <GroupName groupId={groupId} /> })}
           </Link>
         }
-        state={query.data && <span className="ink-2 number">{shown.length.toLocaleString("en")}{query.hasNextPage && " or more"}</span>}
-        below="What arrived with the token of the group in the last seven days, and became no record."
-        actions={mayCreate && shown.length > 1 && <Button writes onClick={dismissAll}>Dismiss all</Button>}
+        state={query.data && <span className="ink-2 number">{shown.length.toLocaleString(LOCALE)}{query.hasNextPage && ` ${t("orMore")}`}</span>}
+        below={t("WhatArrivedWithTokenOfGroup")}
+        actions={mayCreate && shown.length > 1 && <Button writes onClick={dismissAll}>{t("DismissAll")}</Button>}
       />
-      <QueryView query={query} operation="GET /group/unknownDevices" groupId={groupId} noun="group">
+      <QueryView query={query} operation="GET /group/unknownDevices" groupId={groupId} noun={t("group")}>
         {() =>
           shown.length === 0 ? (
             <Empty
-              text="Whatever reported in the last seven days is a device of this group. If a device is silent nonetheless, its uplinks do not reach the service: look at its network, and at the URL and token there."
-              action={!withBelow && <Button onClick={() => setWithBelow(true)}>With groups below</Button>}
+              text={t("WhateverReportedInLastSevenDays")}
+              action={!withBelow && <Button onClick={() => setWithBelow(true)}>{t("WithGroupsBelow")}</Button>}
               curl={`curl -H "Authorization: Bearer $TOKEN" \\
   "${SERVICE_URL}/group/unknownDevices?groupId=${groupId}&subgroups=true"`}
             />
           ) : (
             <div className="card">
-              <table className="plain stacked unknown" aria-label="Unknown devices">
+              <table className="plain stacked unknown" aria-label={t("UnknownDevices")}>
                 <thead>
                   <tr>
-                    <th>Original id</th>
-                    {withBelow && <th>Group</th>}
-                    <th>Why</th>
-                    <th>Uplinks</th>
-                    <th>Last</th>
-                    <th>Last uplink</th>
+                    <th>{t("OriginalId")}</th>
+                    {withBelow && <th>{t("Group")}</th>}
+                    <th>{t("Why")}</th>
+                    <th>{t("Uplinks")}</th>
+                    <th>{t("Last")}</th>
+                    <th>{t("LastUplink")}</th>
                     <th>
-                      <span className="visually-hidden">Actions</span>
+                      <span className="visually-hidden">{t("Actions")}</span>
                     </th>
                   </tr>
                 </thead>
@@ -175,7 +177,7 @@ function UnknownDevices() {
                   ))}
                 </tbody>
               </table>
-              {query.hasNextPage && <Button onClick={() => void query.fetchNextPage()}>Show more</Button>}
+              {query.hasNextPage && <Button onClick={() => void query.fetchNextPage()}>{t("ShowMore")}</Button>}
             </div>
           )
         }
@@ -188,7 +190,7 @@ function UnknownDevices() {
 export function UnknownDevicesPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /group/unknownDevices" title="Unknown devices" what="devices">
+    <Guarded groupId={groupId} operation="GET /group/unknownDevices" title={t("UnknownDevices")} what="devices">
       <UnknownDevices />
     </Guarded>
   );

@@ -1,6 +1,7 @@
 // What is said of an unknown device, and what its message says of itself.
 import type { Schemas } from "~/api/client";
 import type { Tone } from "~/ui/pill";
+import { t } from "~/messages/unknown";
 
 export type UnknownDevice = Schemas["UnknownDevice"];
 
@@ -11,10 +12,10 @@ interface ReasonWords {
 }
 
 const REASONS: Readonly<Record<string, ReasonWords>> = {
-  unknown: { tone: "warn", state: "not created", advice: "No device of this network has the id." },
-  malformed: { tone: "bad", state: "no valid id", advice: "No device of this network can have such an id: look at the template at the network." },
-  otherGroup: { tone: "bad", state: "in another group", advice: "A device has this id, but the token of this group does not reach it." },
-  rejected: { tone: "bad", state: "rejected", advice: "The device exists, but its uplink could not be read." },
+  unknown: { tone: "warn", state: t("notCreated"), advice: t("NoDeviceOfThisNetworkHas") },
+  malformed: { tone: "bad", state: t("noValidId"), advice: t("NoDeviceOfThisNetworkCan") },
+  otherGroup: { tone: "bad", state: t("inAnotherGroup"), advice: t("deviceHasThisIdButToken") },
+  rejected: { tone: "bad", state: "rejected", advice: t("deviceExistsButItsUplinkCould") },
 };
 
 export function reasonWords(reason: string): ReasonWords {

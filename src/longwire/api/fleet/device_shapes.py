@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Annotated, Literal, Protocol
 
-from msgspec import Meta, field
+from msgspec import Meta, Struct, field
 
 from longwire.api.fleet.measurement_shapes import Measurement, TimedValue, build_value
 from longwire.api.replies import Page, Shown
@@ -29,6 +29,8 @@ from longwire.web.fields import (
     DateText,
     Name,
     Paged,
+    PageLimit,
+    PageToken,
     Query,
     Reply,
     limited_by,
@@ -296,16 +298,33 @@ class DevicePage(GroupPage, kw_only=True):
     descending: ValueDescending = False
 
 
-class DeviceSearch(DevicePage, kw_only=True):
-    """Which devices of a group, and in which order."""
+class DeviceFilterFields(Struct, kw_only=True, rename="camel"):
+    """The fields of a `DeviceFilter`, by its names, wherever devices are filtered."""
 
-    subgroups: Annotated[bool, Meta(description="Those of all groups below it, too.")] = False
     q: SearchText | None = None
     type: DeviceTypeName | None = None
     network: Network | None = None
     tag: Annotated[Tag, Meta(description="A tag they have.", examples=["roof"])] | None = None
     seen: SeenWithin | None = None
     battery_below: BatteryBelow | None = None
+
+
+class DeviceSelectionFields(DeviceFilterFields):
+    """Which devices of a group, and which values of them."""
+
+    group_id: GroupId
+    subgroups: Annotated[bool, Meta(description="Those of all groups below it, too.")] = False
+    values: ValueNames | None = None
+    where: ValueComparisons | None = None
+    order: ValueOrder | None = None
+    descending: ValueDescending = False
+
+
+class DeviceSearch(Query, DeviceSelectionFields):
+    """Which devices of a group, and in which order."""
+
+    limit: PageLimit | None = None
+    next_token: PageToken | None = None
     sort: Annotated[
         Literal["created", "name", "seenAt", "battery"],
         Meta(
@@ -429,18 +448,7 @@ def build_value_selection(fields: ValueFields) -> ValueSelection:
     )
 
 
-class FilterFields(Protocol):
-    """What lists, exports and jobs have in common: the fields of a `DeviceFilter`."""
-
-    q: str | None
-    type: str | None
-    network: str | None
-    tag: str | None
-    seen: Literal["hour", "day", "week", "longer", "never", "silent"] | None
-    battery_below: float | None
-
-
-def build_device_filter(fields: FilterFields) -> DeviceFilter:
+def build_device_filter(fields: DeviceFilterFields) -> DeviceFilter:
     given = {each.name: getattr(fields, each.name) for each in dataclasses.fields(DeviceFilter)}
     if fields.q is not None:
         given["q"] = find_eui(fields.q) or fields.q

@@ -212,9 +212,10 @@ async def _decode_first(context: AsyncContext, body: DeviceInput) -> FirstRecord
     if payload is None:
         return FirstRecord(message, None)
     caller = CodecCaller(group_id, original_id)
-    if not message.codec.is_blocking:
-        return FirstRecord(message, decoding.decode_payload(message.codec, payload))
     computing = context.services.computing
+    if not message.codec.is_blocking:
+        decoders = computing.codecs.decoders
+        return FirstRecord(message, decoding.decode_payload(message.codec, payload, decoders))
     require_budget(computing.codecs, group_id)
     decoded = await computing.threads.run(
         group_id,

@@ -21,6 +21,7 @@ from longwire.errors import conflicting_field, invalid_field, not_found
 from longwire.identity import access, roles, sessions
 from longwire.ids import new_id, new_secret
 from longwire.model import Actor, AppClient
+from longwire.object_versions import next_version, require_version
 from longwire.store import locks
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
@@ -28,7 +29,6 @@ from longwire.store.identity import audit
 from longwire.store.identity import credentials as store_credentials
 from longwire.store.identity import groups as store_groups
 from longwire.store.identity.clients import CLIENTS
-from longwire.versions import next_version, require_version
 from longwire.web.fields import (
     Body,
     Clearable,

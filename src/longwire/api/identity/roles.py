@@ -16,6 +16,7 @@ from longwire.identity import access, roles
 from longwire.ids import new_id
 from longwire.model import Actor, Membership
 from longwire.model import Role as RoleValue
+from longwire.object_versions import next_version, require_version
 from longwire.store import locks
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
@@ -25,7 +26,6 @@ from longwire.store.identity import permissions as store_permissions
 from longwire.store.identity import roles as store
 from longwire.store.identity.clients import CLIENTS
 from longwire.store.identity.members import MEMBERS
-from longwire.versions import next_version, require_version
 from longwire.web.fields import Body, DateText, Id, Name, Paged, Query, Text
 from longwire.web.openapi_schemas import HIDDEN
 from longwire.web.routing import Route

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from msgspec import Meta, field
 from msgspec.structs import asdict
 
-from longwire.api.fleet.device_shapes import SeenWithin
+from longwire.api.fleet.device_shapes import DeviceFilterFields
 from longwire.api.jobs.job_requests import EXPORT_PARAMETERS, JobId
 from longwire.api.records.arrivals import RecordId
 from longwire.api.records.exports import (
@@ -21,8 +21,7 @@ from longwire.api.types import (
 from longwire.clock import Moment
 from longwire.dates import format_date, format_optional_date
 from longwire.jobs import jobs
-from longwire.jobs.selection import decode_selection
-from longwire.jobs.tasks import (
+from longwire.jobs.kinds import (
     EXPORT_PERMISSIONS,
     NO_UNDO,
     UNDOABLE,
@@ -32,21 +31,16 @@ from longwire.jobs.tasks import (
     UndoTask,
     decode_task,
 )
+from longwire.jobs.selection import decode_selection
 from longwire.model import Device, ItemOutcome, JobState
 from longwire.model import Job as JobValue
 from longwire.model import JobItem as JobItemValue
 from longwire.web.fields import Count, DateText, Reply, words
 
 
-class JobFilterReply(Reply):
+class JobFilterReply(Reply, DeviceFilterFields, omit_defaults=True):
     """The filter of a job."""
 
-    q: Annotated[str, Meta(description="With this text.")] | None = None
-    type: Annotated[str, Meta(description="Of this device type.")] | None = None
-    network: Annotated[str, Meta(description="Of this network.")] | None = None
-    tag: Annotated[str, Meta(description="With this tag.")] | None = None
-    seen: Annotated[SeenWithin, Meta(description="By when they were last seen.")] | None = None
-    battery_below: Annotated[float, Meta(description="With less charge.")] | None = None
     subgroups: Annotated[bool, Meta(description="Of the groups below as well.")] = False
 
 

@@ -9,13 +9,10 @@ from msgspec import Meta
 
 from longwire.api.delivery.connectors import ConnectorId
 from longwire.api.fleet.device_shapes import (
-    BatteryBelow,
     Configuration,
+    DeviceFilterFields,
     DeviceTypeName,
-    Network,
     RecordValueNames,
-    SearchText,
-    SeenWithin,
     SomeDeviceIds,
     build_device_filter,
 )
@@ -31,19 +28,18 @@ from longwire.api.types import (
     DeviceId,
     GroupId,
     GroupTreePage,
-    Tag,
     Tags,
     parse_period,
 )
 from longwire.errors import BadInput, FieldError
 from longwire.jobs.jobs import JobDraft
-from longwire.jobs.selection import DeviceSelection
-from longwire.jobs.tasks import (
+from longwire.jobs.kinds import (
     EXPORT,
     ExportTask,
     StartableTask,
     TagTask,
 )
+from longwire.jobs.selection import DeviceSelection
 from longwire.web.fields import Body, DateIn, Id, Paged, Query
 
 JobId = Annotated[
@@ -84,15 +80,9 @@ Added = Annotated[Tags, Meta(description="For `tag`: tags to add.", examples=[["
 Removed = Annotated[Tags, Meta(description="For `tag`: tags to remove.", examples=[["cellar"]])]
 
 
-class JobFilter(Body):
+class JobFilter(Body, DeviceFilterFields):
     """Which devices of the group, as in `GET /devices`; an empty object for all of them."""
 
-    q: SearchText | None = None
-    type: Annotated[DeviceTypeName, Meta(description="Of this device type.")] | None = None
-    network: Network | None = None
-    tag: Annotated[Tag, Meta(description="With this tag.", examples=["roof"])] | None = None
-    seen: SeenWithin | None = None
-    battery_below: BatteryBelow | None = None
     subgroups: (
         Annotated[bool, Meta(description="Of the groups below as well.", examples=[False])] | None
     ) = None

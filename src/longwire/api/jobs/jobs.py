@@ -34,13 +34,13 @@ from longwire.api.services import AsyncContext, Context
 from longwire.errors import BadInput, FieldError, NotFound, not_found
 from longwire.ids import format_record_id
 from longwire.jobs import jobs
-from longwire.jobs.message_estimates import MessageEstimate, estimate_messages
-from longwire.jobs.selection import Estimate
-from longwire.jobs.tasks import (
+from longwire.jobs.kinds import (
     READ,
     ExportTask,
     MessageTask,
 )
+from longwire.jobs.message_estimates import MessageEstimate, estimate_messages
+from longwire.jobs.selection import Estimate
 from longwire.model import ItemOutcome, JobState
 from longwire.store.archive.archive_reads import read_with_archive
 from longwire.web.routing import Route, StreamResponse

@@ -11,16 +11,8 @@ from msgspec import Meta
 from longwire.api.delivery.connectors import ConnectorEvent, show_event
 from longwire.api.delivery.deliveries import ConnectorId
 from longwire.api.fleet.device_shapes import (
-    BatteryBelow,
     Device,
-    DeviceTypeName,
-    Network,
-    SearchText,
-    SeenWithin,
-    ValueComparisons,
-    ValueDescending,
-    ValueNames,
-    ValueOrder,
+    DeviceSelectionFields,
     build_device_filter,
     build_value_selection,
     show_device,
@@ -44,14 +36,14 @@ from longwire.api.records.record_exports import (
     export_records,
 )
 from longwire.api.services import AsyncContext
-from longwire.api.types import GroupId, Tag, parse_period
+from longwire.api.types import GroupId, parse_period
 from longwire.delivery.connectors import deliveries
 from longwire.errors import invalid_field
 from longwire.fleet import device_values, devices
 from longwire.identity import audit
 from longwire.ids import parse_delivery_id
 from longwire.jobs.exporting import ExportedRows
-from longwire.jobs.tasks import ExportTask
+from longwire.jobs.kinds import ExportTask
 from longwire.model import Actor, DeviceOrder, PageRequest
 from longwire.model import Device as DeviceValue
 from longwire.store.archive.archive_reads import (
@@ -70,21 +62,9 @@ from longwire.web.routing import Route, Stream, StreamResponse
 STEP_ROWS_MAX = 500  # of devices, messages and entries of the audit log
 
 
-class DeviceExportQuery(Query, kw_only=True):
+class DeviceExportQuery(Query, DeviceSelectionFields):
     """Which devices, and in which format."""
 
-    group_id: GroupId
-    subgroups: Annotated[bool, Meta(description="Those of all groups below it, too.")] = False
-    q: SearchText | None = None
-    type: DeviceTypeName | None = None
-    network: Network | None = None
-    tag: Annotated[Tag, Meta(description="A tag they have.", examples=["roof"])] | None = None
-    seen: SeenWithin | None = None
-    battery_below: BatteryBelow | None = None
-    values: ValueNames | None = None
-    where: ValueComparisons | None = None
-    order: ValueOrder | None = None
-    descending: ValueDescending = False
     format: Format = "ndjson"
     after: After | None = None
 

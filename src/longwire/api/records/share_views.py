@@ -9,11 +9,8 @@ import msgspec
 from msgspec import Meta, field
 
 from longwire.api.fleet.device_shapes import (
-    BatteryBelow,
+    DeviceFilterFields,
     DeviceTypeName,
-    Network,
-    SearchText,
-    SeenWithin,
     ValueComparisons,
     ValueDescending,
     ValueOrder,
@@ -144,7 +141,7 @@ class SharedDevice(Body, kw_only=True, omit_defaults=True):
     position: Annotated[bool, Meta(description="With its last position.")] = False
 
 
-class SharedList(Body, kw_only=True, omit_defaults=True):
+class SharedList(Body, DeviceFilterFields, omit_defaults=True):
     """Devices of a group, with some of their current values."""
 
     subgroups: Subgroups = False
@@ -159,12 +156,6 @@ class SharedList(Body, kw_only=True, omit_defaults=True):
     where: ValueComparisons = field(default_factory=list)
     order: ValueOrder | None = None
     descending: ValueDescending = False
-    q: SearchText | None = None
-    type: DeviceTypeName | None = None
-    network: Network | None = None
-    tag: Annotated[Tag, Meta(description="A tag they have.", examples=["roof"])] | None = None
-    seen: SeenWithin | None = None
-    battery_below: BatteryBelow | None = None
     sort: Annotated[
         Literal["created", "name", "seenAt", "battery"],
         Meta(title="DeviceOrder", description="What to sort by.", examples=["name"]),

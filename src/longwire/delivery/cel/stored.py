@@ -10,7 +10,7 @@ from typing import Any
 from longwire.delivery.cel.expressions import EvaluationError, Expression, PreparedExpression
 from longwire.delivery.cel.guards import Guard
 from longwire.delivery.cel.lexer import InvalidExpression
-from longwire.delivery.matching.compiled_bound import TOKENS_MAX, CompiledBound
+from longwire.store.cache.compiled_bound import CompiledShare
 
 US_PER_CHARACTER = 6.0  # estimated CPU time to compile
 
@@ -28,22 +28,22 @@ class StoredExpression:
         "_guards",
         "_is_filter",
         "_roots",
+        "_share",
         "fails_at_times",
-        "owner",
         "source",
     )
 
     def __init__(
         self,
         source: str,
-        owner: str | None = None,
+        share: CompiledShare | None = None,
         *,
         is_filter: bool = False,
         roots: Collection[str] = (),
     ) -> None:
-        """`owner` is the group that it is kept for; without one, it goes with whoever made it."""
+        """`share` is that of the group for which it is kept; else it goes with whoever made it."""
         self.source = source
-        self.owner = owner
+        self._share = share
         self.fails_at_times = False  # see FilterOutcomes
         self._is_filter = is_filter
         self._roots = roots
@@ -84,8 +84,8 @@ class StoredExpression:
         if compiled is None:
             raise NoLongerValid(self._error)
         self._guards, self._compiled = compiled.guards, compiled
-        if self.owner is not None:
-            COMPILED.add(self, compiled.token_count, self.owner)
+        if self._share is not None:
+            self._share.add(self, compiled.token_count)
         return compiled
 
     def evict(self) -> None:
@@ -99,6 +99,3 @@ class StoredExpression:
 
     def matches(self, message: Mapping[str, Any]) -> bool:
         return self.compile().matches(message)
-
-
-COMPILED = CompiledBound(TOKENS_MAX)

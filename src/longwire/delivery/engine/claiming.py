@@ -49,6 +49,7 @@ from longwire.store.delivery import deferrals, delivery_leases, ordered_deliveri
 from longwire.store.delivery.delivery_leases import ClaimedDelivery, LeaseKey, OrphanedLease
 from longwire.store.identity import audit, request_owners
 from longwire.store.records.arrival_numbers import AFTER_ANY_ARRIVAL
+from longwire.work.leases import Lease
 from longwire.work.turns import CallerKey
 
 CLAIMS_PER_TRANSACTION_MAX = 1_000
@@ -147,7 +148,7 @@ class Claimer:
             else:
                 continue
             worker = result.opened.get(number) or request.special.get(number)
-            claim = _Claim(number, request.slot, request.token, result.expires_at)
+            claim = _Claim(number, request.token, result.expires_at)
             if worker is not None and worker.rate is not None:
                 _claim_at_rate(tx, claim, worker, most, result)
             else:
@@ -179,7 +180,6 @@ class _Claim(NamedTuple):
     """What is claimed is leased so."""
 
     number: int
-    slot: int
     token: int
     expires_at: Moment
 
@@ -195,8 +195,8 @@ def _claim(
             found = _claim_ordered(tx, claim, worker.channel, most)
             claimed, is_more = found.claimed, found.is_more
     elif most:
-        number, slot, token, expires_at = claim
-        claimed = delivery_leases.claim(tx, number, slot, most, token, expires_at)
+        number, token, expires_at = claim
+        claimed = delivery_leases.claim(tx, number, most, token, expires_at)
         is_more = len(claimed) >= most
     result.claimed[claim.number] = claimed
     if is_more:
@@ -209,8 +209,8 @@ def _claim_ordered(
     """But for what arrived after records that are still to be matched: those may be earlier."""
     first_seq = deferrals.get_first_seq(tx, channel.group_id)
     before_seq = AFTER_ANY_ARRIVAL if first_seq is None else first_seq
-    number, slot, token, expires_at = claim
-    return ordered_deliveries.claim(tx, number, slot, most, token, expires_at, before_seq)
+    number, token, expires_at = claim
+    return ordered_deliveries.claim(tx, number, most, token, expires_at, before_seq)
 
 
 def _claim_at_rate(
@@ -277,11 +277,11 @@ def settle(
     attempts: Sequence[AttemptRecord],
     handlers: ChannelHandlers = DEFAULT_HANDLERS,
 ) -> None:
-    """Record the outcomes of attempts whose leases are still ours."""
+    """Record the outcomes of attempts in one slot whose leases are still ours."""
     by_lease: dict[LeaseKey, list[AttemptRecord]] = defaultdict(list)
     for each in attempts:
         leased = each.leased
-        by_lease[(leased.channel.number, leased.slot, leased.token)].append(each)
+        by_lease[leased.channel.number, leased.lease.token].append(each)
     by_channel: dict[int, _ChannelResults] = {}
     for lease, group in by_lease.items():
         channel = group[0].leased.channel
@@ -310,8 +310,7 @@ def _release_next(tx: Tx, lease: LeaseKey, group: Sequence[AttemptRecord]) -> No
     """Have those be due that were held back for these."""
     ordered = [each.leased.claimed.seq for each in group if each.leased.claimed.is_ordered]
     if ordered:
-        number, slot, _ = lease
-        ordered_deliveries.release_next(tx, number, ordered, slot)
+        ordered_deliveries.release_next(tx, lease[0], ordered, [tx.slot])
 
 
 def _settle_delivered(
@@ -484,23 +483,20 @@ def _record_health(tx: Tx, in_order: Sequence[_ChannelResults]) -> None:
 def recover_orphans(
     tx: Tx,
     writer: int,
-    slot: int,
     expired_before: int | None = None,
     handlers: ChannelHandlers = DEFAULT_HANDLERS,
 ) -> int:
-    """Retry or give up deliveries of a slot with expired leases; returns how many there were."""
-    tx.slot = slot
+    """Retry or give up deliveries with expired leases in one slot; returns how many there were."""
     before = tx.now if expired_before is None else expired_before
-    found = delivery_leases.lock_orphaned_leases(tx, slot, before, ORPHANS_PER_STEP_MAX)
+    found = delivery_leases.lock_orphaned_leases(tx, before, ORPHANS_PER_STEP_MAX)
     return _settle_orphans(tx, writer, found, handlers)
 
 
 def recover_from_dead_nodes(
-    tx: Tx, writer: int, slot: int, handlers: ChannelHandlers = DEFAULT_HANDLERS
+    tx: Tx, writer: int, handlers: ChannelHandlers = DEFAULT_HANDLERS
 ) -> int:
     """The same for deliveries that were claimed by processes which do not live any more."""
-    tx.slot = slot
-    found = delivery_leases.lock_leases_of_dead_nodes(tx, slot, ORPHANS_PER_STEP_MAX)
+    found = delivery_leases.lock_leases_of_dead_nodes(tx, ORPHANS_PER_STEP_MAX)
     return _settle_orphans(tx, writer, found, handlers)
 
 
@@ -513,7 +509,7 @@ def _settle_orphans(
         channel = found_channels.get(orphan.channel_number)
         if channel is None:
             # The channel was deleted, and its deliveries are about to be.
-            lease = (orphan.channel_number, tx.slot, orphan.token)
+            lease = (orphan.channel_number, orphan.token)
             delivery_leases.release(tx, lease, [orphan.seq])
             continue
         claimed = ClaimedDelivery(
@@ -529,7 +525,7 @@ def _settle_orphans(
             attempt_log=orphan.attempt_log,
             is_ordered=orphan.is_ordered,
         )
-        leased = LeasedDelivery(channel, claimed, orphan.token, 0, 0.0, tx.slot)
+        leased = LeasedDelivery(channel, claimed, Lease(orphan.token, 0, 0.0, 0.0), tx.slot)
         attempts.append(AttemptRecord(leased, ORPHANED))
     settle(tx, writer, attempts, handlers)
     return len(found)

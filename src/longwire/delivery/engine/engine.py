@@ -48,10 +48,12 @@ from longwire.delivery.matching.budgets import ComputeBudgets
 from longwire.delivery.resends import Resender
 from longwire.errors import LongwireError
 from longwire.spans import Tracer
-from longwire.store.database import Database, Tx
+from longwire.store.database import Database, Tx, Work
 from longwire.store.delivery import channels as store_channels
 from longwire.store.delivery import delivery_leases
 from longwire.store.pacing import write_and_pause
+from longwire.store.slots import run_in_slot
+from longwire.work.leases import Lease
 from longwire.work.turns import CallerKey
 
 SCAN_INTERVAL_S = 0.5
@@ -337,7 +339,7 @@ class Engine:
         shares = Counter([number for each in others for number in each.channels])
         request = ClaimRequest(
             slot=part.slot,
-            token=delivery_leases.new_token(self._writer),
+            token=delivery_leases.new_writer_token(self._writer),
             channels=part.channels,
             open_versions={n: worker.channel.version for n, worker in workers.items()},
             capacities={n: -(-worker.capacity // (1 + shares[n])) for n, worker in workers.items()},
@@ -356,21 +358,20 @@ class Engine:
             # If one handler fails each time, the other channels must not wait for it for ever.
             log.exception("settling failed; settling without handlers")
             self._work.restore(part)
-            await self._database.write(
-                lambda tx: claiming.settle(tx, self._writer, attempts, DEFAULT_HANDLERS)
+            settle = partial(
+                claiming.settle, writer=self._writer, attempts=attempts, handlers=DEFAULT_HANDLERS
             )
+            await self._database.write(partial(run_in_slot, part.slot, settle))
             self._work.discard_first(len(attempts))
             return
         except BaseException:
             self._work.restore(part)
             raise
-        self._apply(result, request, began + LEASE_S)
+        lease = Lease(request.token, result.expires_at, began, began + LEASE_S)
+        self._apply(result, request.slot, lease)
         self._note_progress()
 
-    def _apply(
-        self, result: ClaimResult, request: ClaimRequest, expires_at_monotonic: float
-    ) -> None:
-        token, slot = request.token, request.slot
+    def _apply(self, result: ClaimResult, slot: int, lease: Lease) -> None:
         for number in result.stale:
             self._drop_worker(number)
         self._workers |= result.opened
@@ -379,12 +380,7 @@ class Engine:
         self._callers |= result.callers
         for number, claimed in result.claimed.items():
             worker = self._workers[number]
-            leased = [
-                LeasedDelivery(
-                    worker.channel, each, token, result.expires_at, expires_at_monotonic, slot
-                )
-                for each in claimed
-            ]
+            leased = [LeasedDelivery(worker.channel, each, lease, slot) for each in claimed]
             if worker.rate is not None and number in result.rates:
                 self._wait_for_rate(worker.rate, result.rates[number], not worker.pending)
             worker.add_claimed(slot, leased, is_more=number in result.has_more)
@@ -484,7 +480,7 @@ class LeaseRecovery:
     async def recover(self, expired_before: int | None = None) -> None:
         """Take over deliveries whose lease has expired."""
         await self._recover_slots(
-            lambda slot, tx: recover_orphans(tx, self._writer, slot, expired_before, self._handlers)
+            lambda tx: recover_orphans(tx, self._writer, expired_before, self._handlers)
         )
 
     async def recover_from_dead_nodes(self) -> None:
@@ -497,14 +493,14 @@ class LeaseRecovery:
         living = set(self._database.cluster.delivering)
         if self._living is None or self._living - living:
             await self._recover_slots(
-                lambda slot, tx: recover_from_dead_nodes(tx, self._writer, slot, self._handlers)
+                lambda tx: recover_from_dead_nodes(tx, self._writer, self._handlers)
             )
         self._living = living
 
-    async def _recover_slots(self, recover: Callable[[int, Tx], int]) -> None:
+    async def _recover_slots(self, recover: Work[int]) -> None:
         """Recover what there is in each of our slots, in steps."""
         slots = self._database.slots
         for slot in self._database.cluster.list_slots(0, self._in_flight_max, slots):
             found = ORPHANS_PER_STEP_MAX
             while found == ORPHANS_PER_STEP_MAX:
-                found = await write_and_pause(self._database, partial(recover, slot))
+                found = await write_and_pause(self._database, partial(run_in_slot, slot, recover))

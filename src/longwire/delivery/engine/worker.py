@@ -21,6 +21,7 @@ from longwire.delivery.retry_policy import RETRY_AFTER_MAX_S
 from longwire.model import Channel
 from longwire.store.database import Database
 from longwire.store.delivery.delivery_leases import ClaimedDelivery
+from longwire.work.leases import Lease
 from longwire.work.turns import CallerKey
 
 LEASE_S = 30
@@ -44,17 +45,11 @@ _RANDOM = SystemRandom()
 
 @dataclass(slots=True)
 class LeasedDelivery:
-    """A delivery that this process has claimed.
-
-    Other processes compare a lease with the wall clock, which may jump, after a suspended machine
-    wakes up for instance; the monotonic clock may stand still then. So a lease is checked by both.
-    """
+    """A delivery that this process has claimed."""
 
     channel: Channel
     claimed: ClaimedDelivery
-    token: int
-    expires_at: Moment
-    expires_at_monotonic: float
+    lease: Lease  # of all that were claimed with it
     slot: int = 0
 
 
@@ -62,12 +57,10 @@ def has_lease_left(
     database: Database, leased: LeasedDelivery, left_min_s: float = LEASE_LEFT_MIN_S
 ) -> bool:
     """Whether a lease lasts so much longer, and this process still counts as alive."""
-    held_since = database.held_since
-    if held_since is None or leased.expires_at_monotonic - LEASE_S < held_since:
+    held_since, lease = database.held_since, leased.lease
+    if held_since is None or lease.asked_at_s < held_since:
         return False  # this process was taken for dead, and others have what it had claimed
-    by_wall_clock = (leased.expires_at - database.context.clock.now()) / SECOND
-    left_s = min(by_wall_clock, leased.expires_at_monotonic - time.monotonic())
-    return left_s >= left_min_s
+    return lease.get_left_s(database.context.clock.now(), time.monotonic()) >= left_min_s
 
 
 class Released:

@@ -116,6 +116,19 @@ class Egress:
         self._allowed = [ip_network(network) for network in allowed]
         self._dns = _DnsResolver()
 
+    @classmethod
+    def build_unrestricted(cls) -> "Egress":
+        """For destinations that the operator configures; they often are in a private network.
+
+        The guard is for destinations that tenants configure.
+        """
+        return cls(["0.0.0.0/0", "::/0"])
+
+    @functools.cached_property
+    def unrestricted(self) -> "Egress":
+        """The one beside this one, whose names are looked up by threads of its own."""
+        return self.build_unrestricted()
+
     def is_permitted(self, address: str) -> bool:
         """Whether a connection to this IP address may be made."""
         try:
@@ -468,8 +481,3 @@ class _DnsResolver:
         with self._lock:
             del self._pending[lookup.key]
         return lookup.result
-
-
-# For destinations that the operator configures, such as the database; they often are in a private
-# network. The guard is for destinations that tenants configure.
-UNRESTRICTED = Egress(["0.0.0.0/0", "::/0"])

@@ -24,7 +24,7 @@ from longwire.delivery.destinations.connections import (
     ConnectionFailed,
     outcome_of_error,
 )
-from longwire.delivery.http.egress import CONNECT_TIMEOUT_S, UNRESTRICTED, Egress, EgressDenied
+from longwire.delivery.http.egress import CONNECT_TIMEOUT_S, Egress, EgressDenied
 from longwire.delivery.http.proxies import Proxy
 
 # Of what a proxy answers: its head, which has a page behind it at most if it refuses.
@@ -96,7 +96,7 @@ async def _open_chain(
 
 
 def _get_guard(proxy: Proxy, egress: Egress) -> Egress:
-    return UNRESTRICTED if proxy.is_operators else egress
+    return egress.unrestricted if proxy.is_operators else egress
 
 
 def choose_address(addresses: Sequence[str]) -> str:

@@ -24,6 +24,7 @@ from longwire.delivery.matching.filter_index import Filter, FilterIndex
 from longwire.delivery.matching.filter_outcomes import FilterOutcomes
 from longwire.model import Connector
 from longwire.records import RecordKind
+from longwire.store.cache.compiled_bound import CompiledShare
 from longwire.store.database import Tx
 from longwire.store.delivery import connectors as store_connectors
 from longwire.store.delivery.change_messages import ChangeRow
@@ -206,11 +207,11 @@ class GroupMatchers:
         ]
 
 
-def build_matcher(connector: Connector, owner: str | None = None) -> Matcher:
-    """`owner` is the group that its filter is kept compiled for, if it is."""
+def build_matcher(connector: Connector, share: CompiledShare | None = None) -> Matcher:
+    """`share` is that of the group for which its filter is kept compiled, if it is."""
     expression: StoredExpression | None = None
     if connector.message_filter:
-        expression = StoredExpression(connector.message_filter, owner, is_filter=True)
+        expression = StoredExpression(connector.message_filter, share, is_filter=True)
         expression.fails_at_times = connector.channel.filter_failed > 0
     return Matcher(
         connector.number,
@@ -265,7 +266,8 @@ def get_matcher(tx: Tx, connector: Connector) -> Matcher:
     """The matcher of a connector, whose filter is compiled once for each of its versions."""
     channel = connector.channel
     key = _matcher_key(channel.number, channel.version, channel.updated_at)
-    return tx.caches.compiled.get(key, lambda: build_matcher(connector, connector.group_id))
+    share = tx.caches.expressions.share(connector.group_id)
+    return tx.caches.compiled.get(key, lambda: build_matcher(connector, share))
 
 
 def build_device_context(device: ReportingDevice) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The types of notifications and of contact points, by name."""
 
-from collections.abc import Mapping
-from typing import cast
+from collections.abc import Callable
+from typing import NamedTuple, cast
 
 from longwire.notifications.types.base import (
     ContactParams,
@@ -17,20 +17,34 @@ from longwire.notifications.types.rota import RotaParams, RotaSender
 from longwire.notifications.types.webhook import WebhookContactParams, WebhookSender
 
 
-def _by_name(*senders: object) -> NotificationSenders:
-    given = [cast(type[NotificationSender], each) for each in senders]
-    return {each.type: each for each in given}
+class NotificationType(NamedTuple):
+    """A way to notify."""
+
+    sender: object  # the class of its senders
+    contact_params: type[ContactParams] | None = None  # if contact points can be of this type
+    is_for_contact_points_only: bool = False
 
 
-TYPES = _by_name(EmailSender, WebhookSender, PushSender, ChatSender, ContactPointsSender)
-CONTACT_POINT_TYPES = _by_name(EmailSender, WebhookSender, PushSender, ChatSender, RotaSender)
-_CONTACT_PARAMS: Mapping[str, type[ContactParams]] = {
-    EmailSender.type: EmailContactParams,
-    WebhookSender.type: WebhookContactParams,
-    PushSender.type: PushContactParams,
-    ChatSender.type: ChatContactParams,
-    RotaSender.type: RotaParams,
+_ALL = {
+    EmailSender.type: NotificationType(EmailSender, EmailContactParams),
+    WebhookSender.type: NotificationType(WebhookSender, WebhookContactParams),
+    PushSender.type: NotificationType(PushSender, PushContactParams),
+    ChatSender.type: NotificationType(ChatSender, ChatContactParams),
+    ContactPointsSender.type: NotificationType(ContactPointsSender),
+    RotaSender.type: NotificationType(RotaSender, RotaParams, is_for_contact_points_only=True),
 }
+
+
+def _select(fits: Callable[[NotificationType], bool]) -> NotificationSenders:
+    return {
+        name: cast(type[NotificationSender], each.sender)
+        for name, each in _ALL.items()
+        if fits(each)
+    }
+
+
+TYPES = _select(lambda each: not each.is_for_contact_points_only)
+CONTACT_POINT_TYPES = _select(lambda each: each.contact_params is not None)
 
 
 def get_params_type(name: str) -> type[Params]:
@@ -38,4 +52,7 @@ def get_params_type(name: str) -> type[Params]:
 
 
 def get_contact_params_type(name: str) -> type[ContactParams]:
-    return _CONTACT_PARAMS[name]
+    found = _ALL[name].contact_params
+    if found is None:
+        raise KeyError(name)
+    return found

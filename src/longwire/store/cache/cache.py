@@ -13,6 +13,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from longwire.clock import Moment
 from longwire.model import SequenceCounter
+from longwire.store.cache.compiled_bound import (
+    POLYGON_TEXT_BYTES_MAX,
+    TOKENS_MAX,
+    CompiledBound,
+)
 
 T = TypeVar("T")
 
@@ -415,12 +420,24 @@ class Caches:
         self.auth = AuthCache()
         self.config = ConfigCache()
         self.compiled = CompiledCache()
+        self.expressions = CompiledBound(TOKENS_MAX)
+        self.polygons = CompiledBound(POLYGON_TEXT_BYTES_MAX)
         self.device_changes = DeviceChanges()
         self.activity = WrittenRows()
         self.marked_hours = WrittenRows()  # whose summaries are to be made again
         self.devices = DeviceCache()
         self.measurement_keys = MeasurementKeys()
         self.overviews = ExpiringCache()
+        self._adopted: dict[type, Any] = {}
+
+    def adopt(self, value: object) -> None:
+        """Have transactions find what a layer above caches, by its type."""
+        self._adopted[type(value)] = value
+
+    def find(self, kind: type[T]) -> T:
+        """The value that was adopted; a new one if none was."""
+        found: T | None = self._adopted.get(kind)
+        return self._adopted.setdefault(kind, kind()) if found is None else found
 
     @property
     def observed_epochs(self) -> tuple[int, int]:

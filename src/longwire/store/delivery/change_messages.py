@@ -11,7 +11,7 @@ from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import insert_new
 from longwire.store.records.arrival_numbers import first_seq
-from longwire.store.statement import Statement
+from longwire.store.statement import Statement, build_limited_delete
 
 
 class ChangeRow(msgspec.Struct, frozen=True):
@@ -78,16 +78,7 @@ GET = Statement(f"""{_SELECT}
 where seq = :seq
 """)
 
-PRUNE = Statement("""
-delete from change_message
-where seq in (
-    select seq
-    from change_message
-    where seq < :before
-    order by seq
-    limit :most
-)
-""")
+PRUNE = build_limited_delete("change_message", "seq", where="seq < :before", order="seq")
 
 
 def insert(tx: Tx, rows: Sequence[ChangeRow]) -> None:

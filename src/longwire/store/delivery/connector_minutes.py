@@ -13,7 +13,7 @@ from longwire.clock import MINUTE, Moment
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import OnConflict, insert_many
-from longwire.store.statement import Statement
+from longwire.store.statement import Statement, build_limited_delete
 
 # Upper bounds of the buckets of durations, in milliseconds; the last one has none.
 BUCKET_BOUNDS_MS = (10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000)
@@ -71,17 +71,12 @@ order by channel_number
 limit 1
 """)
 
-DELETE_OLDER = Statement("""
-delete from connector_minute
-where channel_number = :channel
-    and (minute, part, writer) in (
-        select minute, part, writer
-        from connector_minute
-        where channel_number = :channel
-            and minute < :before
-        limit :most
-    )
-""")
+DELETE_OLDER = build_limited_delete(
+    "connector_minute",
+    "minute, part, writer",
+    within="channel_number = :channel",
+    where="minute < :before",
+)
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.delivery.change_messages import ChangeRow
 from longwire.store.engines.bulk import insert_many
+from longwire.store.leases import LeasedRows
 from longwire.store.records.arrival_numbers import WRITER_BITS
 from longwire.store.records.records import RecordRow
 from longwire.store.statement import Statement
@@ -33,15 +34,6 @@ where owner_id = :owner
     and lease_until <= :now
 order by owner_id, purpose, group_id, first_seq
 limit 1
-""")
-LEASE = Statement("""
-update deferral
-set lease_until = :until
-where owner_id = :owner
-    and purpose = :purpose
-    and group_id = :home
-    and first_seq = :first
-    and lease_until <= :now
 """)
 ADVANCE = Statement("""
 update deferral
@@ -74,6 +66,9 @@ from deferral
 where owner_id = :owner
 group by purpose
 """)
+
+# Each step moves the first arrival, or deletes the deferral: that fences whoever is late.
+DEFERRAL_LEASES = LeasedRows("deferral", "owner_id", "purpose", "group_id", "first_seq")
 
 BEFORE_ANY_OWNER = -1
 _STEP = 1 << WRITER_BITS  # between two arrivals of one process
@@ -150,10 +145,8 @@ def lease_next(tx: Tx, owner_id: str, until: Moment) -> Deferral | None:
         return None
     owner, purpose, group, first, last = rows[0]
     deferral = Deferral(str(owner), DeferralPurpose(purpose), str(group), first, last)
-    if tx.is_postgres:
-        leased = tx.run(LEASE, **_key(deferral), until=until, now=tx.now)
-        return deferral if leased else None
-    return deferral
+    is_mine = not tx.is_postgres or DEFERRAL_LEASES.claim(tx, *rows[0][:4], until=until)
+    return deferral if is_mine else None
 
 
 def advance(tx: Tx, deferral: Deferral, done_seq: int, until: Moment) -> Deferral | None:

@@ -298,7 +298,7 @@ def _release_after(tx: Tx, number: int, cancelled: Sequence[tuple[Any, ...]]) ->
     """The generation of each that was cancelled, after the next ones of their devices are due."""
     ordered = [seq for seq, _, is_ordered in cancelled if is_ordered]
     if ordered:
-        ordered_deliveries.release_next(tx, number, ordered)
+        ordered_deliveries.release_next(tx, number, ordered, range(tx.slots))
     return {seq: generation for seq, generation, _ in cancelled}
 
 

@@ -4,7 +4,6 @@ A statement that settles names the token, so a process whose lease has expired c
 """
 
 import json
-import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +24,7 @@ from longwire.store.delivery.delivery_states import (
 )
 from longwire.store.records.arrival_numbers import WRITER_BITS
 from longwire.store.statement import ByEngine, Sql, Statement, in_unlocked
+from longwire.work.leases import new_token
 
 # One statement for each log pays if, on average, at least so many deliveries share it.
 ALIKE_MIN = 16
@@ -277,7 +277,8 @@ limit :most
 )
 
 
-LeaseKey = tuple[int, int, int]  # channel, slot and fencing token of what was claimed together
+# Channel and fencing token of what was claimed together, in the slot of the transaction.
+LeaseKey = tuple[int, int]
 
 
 def list_due_channels(tx: Tx, slot: int, limit: int, after: int) -> list[int]:
@@ -286,12 +287,13 @@ def list_due_channels(tx: Tx, slot: int, limit: int, after: int) -> list[int]:
     return tx.fetch(LIST_DUE_CHANNELS, **values)
 
 
-def claim(
-    tx: Tx, number: int, slot: int, most: int, token: int, until: Moment
-) -> list[ClaimedDelivery]:
-    """Lease what is due for a channel in a slot, the oldest first. The attempt counts from here."""
+def claim(tx: Tx, number: int, most: int, token: int, until: Moment) -> list[ClaimedDelivery]:
+    """Lease what is due for a channel, the oldest first. The attempt counts from here.
+
+    Like all that is claimed and settled: in the slot of the transaction.
+    """
     lease = {"token": token, "until": until, "now": tx.now}
-    found = tx.fetch(CLAIM, channel=number, slot=slot, most=most, **lease)
+    found = tx.fetch(CLAIM, channel=number, slot=tx.slot, most=most, **lease)
     return sorted(found, key=lambda claimed: claimed.seq)
 
 
@@ -365,26 +367,26 @@ def _logs_param(tx: Tx, logs: Mapping[int, str]) -> dict[str, Any]:
 def _settle_rows(
     tx: Tx, statement: Statement[int], lease: LeaseKey, values: Mapping[str, Any]
 ) -> set[int]:
-    number, slot, token = lease
-    leased = {"channel": number, "slot": slot, "token": token, "now": tx.now}
+    number, token = lease
+    leased = {"channel": number, "slot": tx.slot, "token": token, "now": tx.now}
     return set(tx.fetch(statement, **leased, **values))
 
 
-def lock_orphaned_leases(tx: Tx, slot: int, until: Moment, most: int) -> list[OrphanedLease]:
-    """Leases of a slot that expired before `until`, locked so that nobody else settles them."""
-    values = {"slot": slot, "until": until, "most": most}
+def lock_orphaned_leases(tx: Tx, until: Moment, most: int) -> list[OrphanedLease]:
+    """Leases that expired before `until`, locked so that nobody else settles them."""
+    values = {"slot": tx.slot, "until": until, "most": most}
     return tx.fetch(LOCK_ORPHANED_LEASES, **values)
 
 
-def lock_leases_of_dead_nodes(tx: Tx, slot: int, most: int) -> list[OrphanedLease]:
-    """Leases in a slot of processes that do not live any more, whether or not they have expired."""
-    values = {"slot": slot, "most": most, "living": tx.fetch(LIST_LIVING_NODES)}
+def lock_leases_of_dead_nodes(tx: Tx, most: int) -> list[OrphanedLease]:
+    """Leases of processes that do not live any more, whether or not they have expired."""
+    values = {"slot": tx.slot, "most": most, "living": tx.fetch(LIST_LIVING_NODES)}
     found = tx.fetch(LOCK_LEASES_OF_DEAD_NODES, **values)
     # A process that has started meanwhile was not among the living before, but lives.
     living = set(tx.fetch(LIST_LIVING_NODES)) if found else set()
     return [each for each in found if each.token & _WRITER_MASK not in living]
 
 
-def new_token(writer: int) -> int:
+def new_writer_token(writer: int) -> int:
     """A fencing token of the process with this number."""
-    return secrets.randbits(52) << WRITER_BITS | writer
+    return new_token() >> WRITER_BITS << WRITER_BITS | writer

@@ -9,7 +9,7 @@ from longwire.seal import UnsealError
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import insert_many
-from longwire.store.statement import Statement
+from longwire.store.statement import Statement, build_limited_delete
 
 # Of a connector; the oldest are deleted with the next one. A row has up to 16 KiB or so.
 KEPT_MAX = 200
@@ -49,16 +49,7 @@ order by at desc, id desc
 limit :most
 """)
 
-PRUNE = Statement("""
-delete from delivery_exchange
-where id in (
-        select id
-        from delivery_exchange
-        where at < :before
-        order by at
-        limit :most
-    )
-""")
+PRUNE = build_limited_delete("delivery_exchange", "id", where="at < :before", order="at")
 
 
 class StoredExchange(NamedTuple):

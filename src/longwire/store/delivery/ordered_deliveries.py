@@ -9,7 +9,7 @@ wait for, and leaves alone what somebody else has locked, so that none is held b
 that ends at the same time.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -207,14 +207,14 @@ class OrderedClaim:
 
 
 def claim(
-    tx: Tx, number: int, slot: int, most: int, token: int, until: Moment, before_seq: int
+    tx: Tx, number: int, most: int, token: int, until: Moment, before_seq: int
 ) -> OrderedClaim:
     """Lease the earliest delivery of each device of which something is due, the oldest first.
 
     But for those of devices of which one is in flight or waits for its retry, and nothing from
     `before_seq` on.
     """
-    place = {"channel": number, "slot": slot}
+    place = {"channel": number, "slot": tx.slot}
     looked_at = max(LOOKED_AT_MIN, most * LOOKED_AT_PER_CLAIM)
     due: list[DueDelivery] = tx.fetch(
         LIST_DUE, **place, now=tx.now, before=before_seq, most=looked_at
@@ -280,13 +280,12 @@ def _choose(
     return _Choice([seq for seq in by_due_time if seq is not None], held_back)
 
 
-def release_next(tx: Tx, number: int, seqs: Collection[int], slot: int | None = None) -> set[int]:
+def release_next(tx: Tx, number: int, seqs: Collection[int], among: Iterable[int]) -> set[int]:
     """Have the next delivery of the devices of these be due, if it was held back; which.
 
-    In all slots, if theirs is not known.
+    Theirs are among some slots.
     """
     values = {"channel": number, "seqs": seqs, "now": tx.now}
-    among = range(tx.slots) if slot is None else [slot]
     return {seq for each in among for seq in tx.fetch(RELEASE_NEXT, **values, slot=each)}
 
 

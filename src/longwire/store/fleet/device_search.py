@@ -15,8 +15,8 @@ from longwire.model import Device, DeviceFilter, DeviceOrder, PageRequest, Scope
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.number_ranges import NumberRange, find_range, list_homes
-from longwire.store.fleet import device_queries
-from longwire.store.fleet.device_queries import (
+from longwire.store.fleet import device_filters
+from longwire.store.fleet.device_filters import (
     LIST_NEXT,
     Conditions,
     DeviceQuery,
@@ -107,7 +107,7 @@ def list_matching(
         numbers = tx.fetch(LIST_NEXT, home=home, after_number=behind, most=most)
         if numbers:
             fitting = tx.fetch(
-                device_queries.make_list_matching(conditions), **values, numbers=numbers
+                device_filters.make_list_matching(conditions), **values, numbers=numbers
             )
             found = list_by_numbers(tx, scope, fitting)
             in_home = [device for device in found if device.group_id == str(home)]
@@ -120,7 +120,7 @@ def list_matching_ids(
 ) -> set[str]:
     """Those of some devices that are in the scope's groups and fit a filter."""
     conditions, values = build_conditions(wanted, tx.now)
-    found = tx.fetch(device_queries.make_list_matching_ids(conditions), **values, ids=device_ids)
+    found = tx.fetch(device_filters.make_list_matching_ids(conditions), **values, ids=device_ids)
     return {each.device_id for each in found if reaches(scope, str(each.group_number))}
 
 
@@ -312,18 +312,18 @@ class Listing:
     def _is_index_selective(self) -> bool:
         """Whether the index finds few enough to sort them."""
         return (
-            self._fetch(device_queries.make_count_by_index(self._counting), COUNTED_MAX + 1)[0]
+            self._fetch(device_filters.make_count_by_index(self._counting), COUNTED_MAX + 1)[0]
             <= COUNTED_MAX
         )
 
     def _list_numbers(self) -> list[int]:
         self._require_examinable()
         return self._fetch(
-            device_queries.make_list_numbers(self._choose_path(self._counting)), FEW + 1
+            device_filters.make_list_numbers(self._choose_path(self._counting)), FEW + 1
         )
 
     def _count_matches(self, query: DeviceQuery) -> int:
-        return self._fetch(device_queries.make_count(self._choose_path(query)), COUNTED_MAX + 1)[0]
+        return self._fetch(device_filters.make_count(self._choose_path(query)), COUNTED_MAX + 1)[0]
 
     def _require_examinable(self) -> None:
         if self._count > EXAMINED_MAX:
@@ -334,7 +334,7 @@ class Listing:
             key = {"after_key": start.key, "after_number": start.number, "after_rank": start.rank}
             self._values |= key
             query = replace(query, is_continued=True)
-        return self._fetch(device_queries.make_list(self._choose_path(query)), self._limit + 1)
+        return self._fetch(device_filters.make_list(self._choose_path(query)), self._limit + 1)
 
     def _choose_path(self, query: DeviceQuery) -> DeviceQuery:
         """States in one run rather than each by an index, where they are filtered."""

@@ -126,17 +126,12 @@ select id, number
 from device
 where id {in:ids}
 """)
-_CHANGEABLE = (
-    "name",
-    "name_key",
-    "search_key",
-    "type",
-    "information",
-    "configuration",
-    "tags",
-    "updated_at",
-    "updated_by",
-)
+# Columns that statements of their own change: what a device is, where it is, and since when.
+_FIXED = {
+    *("number", "id", "group_id", "stay", "joined_at", "created_at", "created_by"),
+    *("network", "original_id"),
+}
+_CHANGEABLE = [name for name in DEVICES.column_names if name not in _FIXED]
 SAVE = Statement(f"""
 update device
 set {", ".join(f"{name} = :{name}" for name in _CHANGEABLE)}

@@ -16,7 +16,7 @@ from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.delivery.delivery_states import DeliveryState
 from longwire.store.rows import Rows
-from longwire.store.statement import ByEngine, Statement
+from longwire.store.statement import ByEngine, Statement, build_limited_delete
 
 DOWNLINKS = Rows(Downlink, schema.downlink)
 
@@ -209,17 +209,9 @@ where device_number = :number
 """)
 
 ENDED = ("sent", "acknowledged", "failed", "expired", "cancelled")
-PRUNE = Statement("""
-delete from downlink
-where id in (
-    select id
-    from downlink
-    where state {in:ended}
-        and expires_at < :before
-        and updated_at < :before
-    limit :most
+PRUNE = build_limited_delete(
+    "downlink", "id", where="state {in:ended} and expires_at < :before and updated_at < :before"
 )
-""")
 
 
 def list_page(tx: Tx, number: int, group_id: str, request: PageRequest) -> Page[Downlink]:

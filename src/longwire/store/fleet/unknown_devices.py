@@ -20,7 +20,7 @@ from longwire.store.database import Tx
 from longwire.store.engines.bulk import OnConflict, insert_many
 from longwire.store.identity.scopes import fetch_within, for_scopes, get_reach, get_reach_values
 from longwire.store.rows import GroupRows
-from longwire.store.statement import Statement
+from longwire.store.statement import Statement, build_limited_delete
 
 _table = schema.unknown_device
 _COLUMNS = (
@@ -101,16 +101,9 @@ where last_at > :since
     )
 """)
 
-DELETE_OLD = Statement("""
-delete from unknown_device
-where (group_id, network, original_key) in (
-    select group_id, network, original_key
-    from unknown_device
-    where last_at < :before
-    order by last_at
-    limit :most
+DELETE_OLD = build_limited_delete(
+    "unknown_device", "group_id, network, original_key", where="last_at < :before", order="last_at"
 )
-""")
 
 COUNT_BY_REASON = Statement("""
 select reason, count(*)

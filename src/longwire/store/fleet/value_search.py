@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from longwire.model import DeviceFilter, PageRequest, Scope
 from longwire.store.database import Tx
 from longwire.store.engines.number_ranges import list_homes
-from longwire.store.fleet.device_queries import (
+from longwire.store.fleet.device_filters import (
     Conditions,
     ValuePart,
     ValueQuery,

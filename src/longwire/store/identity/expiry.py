@@ -2,28 +2,13 @@
 
 from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.statement import Statement
-
-
-def _delete_from(table: str, key: str) -> Statement[tuple[object, ...]]:
-    return Statement(
-        """
-delete from {table}
-where {key} in (
-    select {key}
-    from {table}
-    where expires_at <= :now
-    limit :most
-)
-""",
-        table=table,
-        key=key,
-    )
-
+from longwire.store.statement import build_limited_delete
 
 # By table. Each has a key of one column, and an index on `expires_at`.
 DELETE_EXPIRED = {
-    table.name: _delete_from(table.name, table.primary_key.columns[0].name)
+    table.name: build_limited_delete(
+        table.name, table.primary_key.columns[0].name, where="expires_at <= :now"
+    )
     for table in (schema.access_token, schema.session, schema.sign_in_code, schema.used_challenge)
 }
 EXPIRING = tuple(DELETE_EXPIRED)

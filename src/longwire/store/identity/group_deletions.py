@@ -11,7 +11,7 @@ from longwire.store.fleet import device_bin, device_stays, device_types, devices
 from longwire.store.identity import roles
 from longwire.store.jobs import jobs
 from longwire.store.records import receptions
-from longwire.store.statement import Statement
+from longwire.store.statement import Statement, build_limited_delete
 
 # Tables that are only ever read by group, and the rest of their keys.
 _KEYED_BY_GROUP = {
@@ -185,22 +185,12 @@ where group_id = :home
 """)
 
 
-def _delete_some_of_group(table: str, key: str) -> Statement[tuple[Any, ...]]:
-    return Statement(f"""
-delete from {table}
-where group_id = :home
-    and ({key}) in (
-        select {key}
-        from {table}
-        where group_id = :home
-        limit :most
-    )
-""")
-
-
 DELETE_DETACHED = [_delete_of_group(each) for each in _DETACHED]
 DELETE_LAST = [_delete_of_group(each) for each in ("group_storage", "config_change", *_DETACHED)]
-DELETE_SOME = [_delete_some_of_group(*each) for each in _KEYED_BY_GROUP.items()]
+DELETE_SOME = [
+    build_limited_delete(table, key, within="group_id = :home")
+    for table, key in _KEYED_BY_GROUP.items()
+]
 
 
 def get_due(tx: Tx) -> str | None:

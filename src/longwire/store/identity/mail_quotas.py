@@ -3,7 +3,7 @@
 from longwire.clock import HOUR
 from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.statement import Statement
+from longwire.store.statement import Statement, build_limited_delete
 
 COUNT_MAIL = Statement("""
 insert into mail_quota (holder, hour, mails)
@@ -19,15 +19,7 @@ from device_group
 where id = :home
 """)
 
-PRUNE = Statement("""
-delete from mail_quota
-where (holder, hour) in (
-    select holder, hour
-    from mail_quota
-    where hour < :hour
-    limit :most
-)
-""")
+PRUNE = build_limited_delete("mail_quota", "holder, hour", where="hour < :hour")
 
 
 def count_mail(tx: Tx, group_id: str) -> tuple[int, int]:

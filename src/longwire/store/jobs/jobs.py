@@ -16,13 +16,15 @@ from longwire.store.database import Tx
 from longwire.store.engines.bulk import insert_many
 from longwire.store.fleet import device_bin
 from longwire.store.jobs import job_results
+from longwire.store.leases import LeasedRows
 from longwire.store.rows import GroupRows, Rows
-from longwire.store.statement import Statement
+from longwire.store.statement import Statement, build_limited_delete
 
 _item = schema.job_item
 OPEN_STATES = [each for each in JobState if each.is_open]
 JOBS = GroupRows(Job, schema.job)
 JOB_ITEMS = Rows(JobItem, _item, "job_id", "number")
+JOB_LEASES = LeasedRows("job", "id", token="fence", only="and state in ('waiting', 'running')")
 
 NEXT_OWNER = Statement("""
 select min(owner_id)
@@ -39,16 +41,6 @@ where owner_id = :owner
     and state in ('waiting', 'running')
 order by created_at
 limit :most
-""")
-
-LEASE = Statement("""
-update job
-set fence = fence + 1,
-    lease_until = :until
-where id = :id
-    and state in ('waiting', 'running')
-    and lease_until <= :now
-returning fence
 """)
 
 _LEASED = """
@@ -74,28 +66,6 @@ set updated_at = :now
 where id = :id
     and fence = :fence
     and state in ('waiting', 'running')
-""")
-
-RENEW = Statement("""
-update job
-set lease_until = :until
-where id = :id
-    and fence = :fence
-    and state in ('waiting', 'running')
-""")
-
-LIST_FENCES = Statement("""
-select id, fence
-from job
-where id {in:ids}
-    and state in ('waiting', 'running')
-""")
-
-RELEASE_ALL = Statement("""
-update job
-set lease_until = 0
-where state in ('waiting', 'running')
-    and lease_until > 0
 """)
 
 LAST_ITEM = Statement("""
@@ -143,29 +113,11 @@ where group_id = :home
 limit 1
 """)
 
-DELETE_ITEMS = Statement("""
-delete from job_item
-where job_id = :job
-    and number in (
-        select number
-        from job_item
-        where job_id = :job
-        order by number
-        limit :most
-    )
-""")
+DELETE_ITEMS = build_limited_delete("job_item", "number", within="job_id = :job", order="number")
 
-DELETE_CHANGED_ITEMS = Statement("""
-delete from job_item
-where job_id = :job
-    and number in (
-        select number
-        from job_item
-        where job_id = :job
-            and outcome in ('changed', 'undone')
-        limit :most
-    )
-""")
+DELETE_CHANGED_ITEMS = build_limited_delete(
+    "job_item", "number", within="job_id = :job", where="outcome in ('changed', 'undone')"
+)
 
 BEFORE_ANY_OWNER = ""
 JOBS_PER_OWNER_MAX = 1_000
@@ -229,12 +181,6 @@ def pick_next(
     return min(runnable)[1] if runnable else None
 
 
-def lease(tx: Tx, job_id: str, until: Moment) -> int | None:
-    """Lease a job; its fencing token, or None if it is leased by another process or has ended."""
-    rows = tx.fetch(LEASE, id=job_id, until=until, now=tx.now)
-    return rows[0][0] if rows else None
-
-
 def get_leased(tx: Tx, job_id: str, fence: int) -> Job | None:
     """The job as it is now; None if it has ended, or is leased by another process."""
     row = tx.first(GET_LEASED, id=job_id, fence=fence)
@@ -250,28 +196,6 @@ def lock_leased(tx: Tx, job_id: str, fence: int) -> Job | None:
 def touch(tx: Tx, job_id: str, fence: int) -> bool:
     """It had its turn; whether it is still open, and leased by this process."""
     return tx.run(TOUCH, id=job_id, fence=fence, now=tx.now) == 1
-
-
-def renew(tx: Tx, leases: Mapping[str, int], until: Moment) -> None:
-    """Set when leases end, as far as this process still holds them."""
-    for job_id, fence in leases.items():
-        tx.run(RENEW, id=job_id, fence=fence, until=until)
-
-
-def list_lost(tx: Tx, leases: Mapping[str, int]) -> list[str]:
-    """Those of the jobs that have ended, or that another process has leased."""
-    fences = dict(tx.fetch(LIST_FENCES, ids=leases))
-    return [job_id for job_id, fence in leases.items() if fences.get(job_id) != fence]
-
-
-def release(tx: Tx, leases: Mapping[str, int]) -> None:
-    """Release leases, so that another process can go on at once."""
-    renew(tx, leases, until=0)
-
-
-def release_all(tx: Tx) -> None:
-    """On an embedded database, where no other process can hold a lease."""
-    tx.run(RELEASE_ALL)
 
 
 # --- items ---
@@ -337,7 +261,7 @@ def delete_some_of_group(tx: Tx, group_id: str, most: int) -> int:
 
 
 def _delete_some(tx: Tx, job_id: str, most: int) -> int:
-    deleted = job_results.delete_some(tx, job_id, CHUNKS_PER_STEP_MAX)
+    deleted = job_results.FILES.delete_some(tx, job_id, CHUNKS_PER_STEP_MAX)
     if deleted:
         return deleted
     deleted = tx.run(DELETE_ITEMS, job=job_id, most=most)

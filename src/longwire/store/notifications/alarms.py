@@ -13,7 +13,7 @@ from longwire.model import Page, PageRequest, Scope
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import IGNORE, OnConflict, insert_many
-from longwire.store.statement import Sql, Statement
+from longwire.store.statement import Sql, Statement, build_limited_delete
 
 
 # A storm changes hundreds in a commit, each several times: a copy of a dataclass takes as long as
@@ -216,16 +216,7 @@ where resolved_at is null
 group by severity
 """)
 
-DELETE_OLD = Statement("""
-delete from alarm
-where id in (
-    select id
-    from alarm
-    where resolved_at < :before
-    order by resolved_at
-    limit :most
-)
-""")
+DELETE_OLD = build_limited_delete("alarm", "id", where="resolved_at < :before", order="resolved_at")
 
 LIST_CHANGED = Statement(f"""{_SELECT}
 where a.group_id {{in:homes}}

@@ -8,7 +8,7 @@ from longwire.clock import Moment
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import IGNORE, OnConflict, insert_many
-from longwire.store.statement import Statement
+from longwire.store.statement import Statement, build_limited_delete
 
 
 class ContactWindow(msgspec.Struct, frozen=True):
@@ -48,16 +48,9 @@ where group_id = :home
 {{lock}}
 """)
 
-DELETE_OLD = Statement("""
-delete from contact_window
-where contact in (
-    select contact
-    from contact_window
-    where due_at is null
-        and minute < :before
-    limit :most
+DELETE_OLD = build_limited_delete(
+    "contact_window", "contact", where="due_at is null and minute < :before"
 )
-""")
 
 
 def lock_many(tx: Tx, contacts: Collection[tuple[str, int]]) -> dict[str, ContactWindow]:

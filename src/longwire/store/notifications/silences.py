@@ -7,7 +7,7 @@ from longwire.clock import Moment
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.rows import GroupRows
-from longwire.store.statement import Statement
+from longwire.store.statement import Statement, build_limited_delete
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +62,7 @@ where silence_id {in:ids}
 group by silence_id
 """)
 
-DELETE_OLD = Statement("""
-delete from silence
-where id in (
-    select id
-    from silence
-    where end_at < :before
-    order by end_at
-    limit :most
-)
-""")
+DELETE_OLD = build_limited_delete("silence", "id", where="end_at < :before", order="end_at")
 
 
 def list_lasting(tx: Tx, group_ids: Collection[str]) -> list[Silence]:

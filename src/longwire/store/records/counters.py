@@ -9,7 +9,7 @@ from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import IGNORE, OnConflict, insert_many
 from longwire.store.records.arrival_numbers import BEFORE_ANY_ARRIVAL, arrival_moment, first_seq
-from longwire.store.statement import Statement
+from longwire.store.statement import Statement, build_limited_delete
 
 PRUNE_ROWS_MAX = 1_000
 
@@ -99,29 +99,13 @@ select count(*)
     active=_ACTIVE_DEVICES,
 )
 
-DELETE_COUNTERS = Statement("""
-delete from counter
-where group_id = :home
-    and (second, name, writer) in (
-        select second, name, writer
-        from counter
-        where group_id = :home
-            and second < :before
-        limit :most
-    )
-""")
+DELETE_COUNTERS = build_limited_delete(
+    "counter", "second, name, writer", within="group_id = :home", where="second < :before"
+)
 
-DELETE_ACTIVITY = Statement("""
-delete from activity
-where group_id = :home
-    and (hour, device_number) in (
-        select hour, device_number
-        from activity
-        where group_id = :home
-            and hour < :before
-        limit :most
-    )
-""")
+DELETE_ACTIVITY = build_limited_delete(
+    "activity", "hour, device_number", within="group_id = :home", where="hour < :before"
+)
 
 GET_ARRIVALS_END = Statement("""
 select count(*), max(seq)

@@ -1,21 +1,22 @@
 """Reports, and what became of each once, with its file."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from longwire.clock import DAY, Moment
 from longwire.model import ChannelOwner, ChannelPurpose
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.delivery.channel_owners import OwnerTable
-from longwire.store.engines.bulk import insert_many
+from longwire.store.file_parts import FileParts
 from longwire.store.rows import Rows
 from longwire.store.statement import Statement
 
-CHUNK_BYTES_MAX = 1024 * 1024
 # Whoever was on holiday finds the link of a weekly report.
 FILE_KEPT_FOR = 7 * DAY
 CHART = -1  # in place of the number of a part
+FILES = FileParts("report_chunk", "run_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,38 +131,21 @@ where id = :run
     and waiting >= :ended
 """)
 
-# Files that are not sent, or downloaded, any more; they are deleted like all that have expired.
-EXPIRE_FILE = Statement("""
+
+def _expire(condition: str) -> Statement[tuple[Any, ...]]:
+    """Files that are not sent, or downloaded, any more are deleted like all that have expired."""
+    return Statement(f"""
 update report_run
 set expires_at = :now
-where id = :run
+where {condition}
     and expires_at > :now
 """)
 
-EXPIRE_SENT_FILE = Statement("""
-update report_run
-set expires_at = :now
-where id = :run
-    and waiting = 0
-    and byte_count <= :most
-    and expires_at > :now
-""")
 
-EXPIRE_FILES = Statement("""
-update report_run
-set expires_at = :now
-where channel_number = :number
-    and expires_at > :now
-""")
-
-EXPIRE_EARLIER_TESTS = Statement("""
-update report_run
-set expires_at = :now
-where channel_number = :number
-    and id <> :run
-    and is_test
-    and expires_at > :now
-""")
+EXPIRE_FILE = _expire("id = :run")
+EXPIRE_SENT_FILE = _expire("id = :run and waiting = 0 and byte_count <= :most")
+EXPIRE_FILES = _expire("channel_number = :number")
+EXPIRE_EARLIER_TESTS = _expire("channel_number = :number and id <> :run and is_test")
 
 COUNT_KEPT_BYTES = Statement(
     """
@@ -175,13 +159,6 @@ where u.expires_at > :now
     into=int,
 )
 
-GET_CHUNK = Statement("""
-select content
-from report_chunk
-where run_id = :run
-    and number = :number
-""")
-
 # Locked: of two processes one deletes.
 LOCK_EXPIRED = Statement("""
 select id
@@ -190,18 +167,6 @@ where expires_at <= :now
 order by expires_at
 limit 1
 {skip_locked}
-""")
-
-DELETE_CHUNKS = Statement("""
-delete from report_chunk
-where run_id = :run
-    and number in (
-        select number
-        from report_chunk
-        where run_id = :run
-        order by number
-        limit :most
-    )
 """)
 
 # The last one of a report says what became of it for as long as there is no other.
@@ -298,35 +263,13 @@ def count_kept_bytes(tx: Tx, owner_id: str) -> int:
     return tx.first(COUNT_KEPT_BYTES, owner=owner_id, now=tx.now) or 0
 
 
-def split(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """The parts that a file is stored in, with their numbers."""
-    for number, start in enumerate(range(0, len(content), CHUNK_BYTES_MAX)):
-        yield number, content[start : start + CHUNK_BYTES_MAX]
-
-
-def insert_chunk(tx: Tx, run_id: str, number: int, content: bytes) -> None:
-    sealed = tx.keyring.seal_bytes(content, _purpose(run_id, number))
-    row = (run_id, number, sealed)
-    insert_many(tx, schema.report_chunk, ("run_id", "number", "content"), [row])
-
-
-def read_chunk(tx: Tx, run_id: str, number: int) -> bytes | None:
-    """A part of a file, or its chart; None if there is none."""
-    rows = tx.fetch(GET_CHUNK, run=run_id, number=number)
-    return tx.keyring.unseal_bytes(rows[0][0], _purpose(run_id, number)) if rows else None
-
-
 def prune(tx: Tx, most: int) -> int:
     """Delete some of a file that has expired; how many rows were changed."""
     rows = tx.fetch(LOCK_EXPIRED, now=tx.now)
     if not rows:
         return 0
     (run_id,) = rows[0]
-    deleted = tx.run(DELETE_CHUNKS, run=run_id, most=most)
+    deleted = FILES.delete_some(tx, run_id, most)
     if deleted < most and not tx.run(DELETE_RUN, run=run_id):
         tx.run(CLEAR_FILE, run=run_id)
     return deleted + 1
-
-
-def _purpose(run_id: str, number: int) -> str:
-    return f"report_chunk|{run_id}|{number}"

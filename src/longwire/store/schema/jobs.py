@@ -39,7 +39,7 @@ job = sa.Table(
     # Of the file that it has written; 0 and null once that is deleted.
     sa.Column("result_bytes", sa.BigInteger, nullable=False),
     moment("result_until", required=False),
-    # The fencing token, which every lease increments.
+    # The fencing token of the last lease.
     sa.Column("fence", sa.BigInteger, nullable=False),
     moment("lease_until"),
     moment("created_at"),

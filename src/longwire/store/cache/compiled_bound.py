@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict, defaultdict
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 # Of all compiled expressions of a process; a token takes up to 230 bytes.
 TOKENS_MAX = 500_000
@@ -32,6 +32,9 @@ class CompiledBound:
         self._total = 0
         self._lock = threading.Lock()
 
+    def share(self, owner: str) -> "CompiledShare":
+        return CompiledShare(self, owner)
+
     def add(self, compiled: Evictable, weight: int, owner: str) -> None:
         with self._lock:
             self._remove(compiled)
@@ -59,3 +62,13 @@ class CompiledBound:
         del self._by_owner[owner][compiled]
         if not self._by_owner[owner]:
             del self._by_owner[owner], self._totals[owner]
+
+
+class CompiledShare(NamedTuple):
+    """What is compiled for one group."""
+
+    bound: CompiledBound
+    owner: str
+
+    def add(self, compiled: Evictable, weight: int) -> None:
+        self.bound.add(compiled, weight, self.owner)

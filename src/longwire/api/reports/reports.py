@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta
 
-from longwire.api.delivery.report_content import check_parameters
 from longwire.api.replies import Page, Shown
+from longwire.api.reports.report_content import check_parameters
 from longwire.api.services import AsyncContext, Context
 from longwire.api.types import CHANGED_MEANWHILE, GroupId, GroupTreePage, IfUpdatedAt, parse_version
 from longwire.errors import BadInput, FieldError
@@ -404,7 +404,7 @@ async def download_report(context: AsyncContext) -> StreamResponse:
 async def _stream(context: AsyncContext, secret: str, parts: int) -> AsyncGenerator[bytes, None]:
     for number in range(parts):
         found = await context.read(partial(reports.open_file, secret=secret))
-        read = partial(store.read_chunk, run_id=found.run.id, number=number)
+        read = partial(store.FILES.read, owner=found.run.id, number=number)
         part = await context.read(read)
         if part is None:
             raise ConnectionError("the file has been deleted")

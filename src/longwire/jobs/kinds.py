@@ -1,4 +1,4 @@
-"""What a job can do, as values that are stored with it."""
+"""The kinds of jobs: what each can do, as a value that is stored with it, and may need."""
 
 from typing import Literal
 

@@ -14,7 +14,7 @@ from longwire.map_archives.sources import FileSource
 from tests.console.browser import seed_devices
 from tests.console.conftest import OpenConsole
 from tests.map_tiles import build_streets
-from tests.world import Person, World, ok
+from tests.world import Person, World, ok, record_of
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
 
@@ -93,9 +93,7 @@ def test_a_point_says_what_it_is_without_leaving_the_map(world: World, browse: O
     harbour = ada.group("Harbour")
     [device] = seed_devices(ada, harbour, 1)
     place(ada, [device], *ROTTERDAM)
-    timestamp = world.clock.now() // 1_000
-    record = {"deviceId": device, "timestamp": timestamp, "data": json.dumps({"celsius": 4.5})}
-    ok(ada.post("/device/data", record))
+    ok(ada.post("/device/data", record_of(device, data=json.dumps({"celsius": 4.5}))))
     name = ok(ada.get("/device", deviceId=device))["name"]
     with browse(world, ada) as console:
         page = console.open(f"/g/{harbour}/map?at=51.95,4.14,12")

@@ -15,6 +15,9 @@ SLOTTED_TESTS := tests/test_ingest.py tests/test_records.py tests/test_live.py t
 HURRIED_TESTS := tests/api tests/delivery tests/fleet tests/identity tests/jobs tests/notifications \
 	tests/store tests/web tests/test_ingest.py tests/test_live.py tests/test_metrics.py tests/test_retention.py
 LOCK_ARGS ?=
+SEED ?=
+HOURS ?=
+PROFILE ?=
 
 # Bytecode is cached, whatever the environment says: the tests start some hundred processes, each of
 # which would compile the service again.
@@ -36,7 +39,7 @@ RUN_EXTRAS := postgres kafka amqp chat geo otel
 .DELETE_ON_ERROR:
 .PHONY: help install run demo docs reference check test check-pythons \
 	brokers deploy-tools signin node console console-dev \
-	console-packages screenshots client generators lint format bench soak lock clean
+	console-packages screenshots client generators lint format bench simulate prove soak lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s  %s\n", $$1, $$2 }' Makefile
@@ -132,6 +135,14 @@ format: .venv/.dev-installed ## Put the code into the house format, and fix what
 
 bench: .venv/.dev-installed ## Measure the service
 	$(BIN)/python -m bench $(ARGS)
+
+# SEED=7 repeats one run, with its story; HOURS is how long to try new seeds, by the clock on the wall.
+simulate: .venv/.dev-installed ## Run the service under seeds, with simulated faults: SEED=7, or HOURS=1
+	$(BIN)/python -m tests.simulation.many $(if $(SEED),--seed $(SEED)) \
+		$(if $(HOURS),--wall-hours $(HOURS)) $(if $(PROFILE),--profile $(PROFILE)) $(ARGS)
+
+prove: .venv/.run-installed ## Kill the service for minutes while clients write, and count what was lost
+	$(BIN)/python -m scripts.prove $(ARGS)
 
 soak: .venv/.dev-installed ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m soak $(PYTEST_ARGS)

@@ -83,7 +83,7 @@ LAYERS = (
     {"group_limits", "changes"},
     {"records", "model", "ids", "dates", "quotas"},
     {"blobs", "map_archives"},
-    {"extras", "work"},
+    {"extras", "work", "translations"},
     {"errors", "clock", "seal", "spans"},
 )
 LAYER = {package: number for number, packages in enumerate(LAYERS) for package in packages}
@@ -266,11 +266,11 @@ STORED_JSON = {"records", "measurements.values"}
 # Speak other systems' protocols, with their names and status codes.
 EXTERNAL_PROTOCOLS = {
     "delivery",
+    "map_archives",
     "networks",
     "decoders",
     "notifications",
     "oidc_provider",
-    "map_archives",
 }
 
 
@@ -292,7 +292,7 @@ def the_wire_stays_in_the_web_packages(name: str, tree: ast.Module) -> Iterator[
 
 # What `web` knows of the service: the database as such, and values without rules.
 WEB_KNOWS = re.compile(
-    r"longwire\.(?:__version__|(?:web|clock|dates|errors|ids|model|seal|spans|object_versions|work"
+    r"longwire\.(?:__version__|(?:web|clock|dates|errors|ids|model|seal|spans|object_versions|work|map_archives"
     r"|store\.(?:database|cache\.cache|archive\.archive_reads))(?:\..*)?)"
 )
 
@@ -371,6 +371,19 @@ def time_comes_from_the_clock(name: str, tree: ast.Module) -> Iterator[str]:
     for line, target in imported(tree):
         if target in {"time.time", "time.time_ns"}:
             yield f"line {line}: {target}"
+
+
+def randomness_comes_from_secrets(name: str, tree: ast.Module) -> Iterator[str]:
+    """One source, which a simulation replaces; and nobody takes one that can be guessed."""
+    for line, target in imported(tree):
+        if target.partition(".")[0] == "random" or target in {"os.urandom", "uuid.uuid4"}:
+            yield f"line {line}: {target}"
+    for node in nodes_of(tree):
+        if isinstance(node, ast.Attribute) and RANDOM.fullmatch(ast.unparse(node)):
+            yield f"line {node.lineno}: {ast.unparse(node)}"
+
+
+RANDOM = re.compile(r"os\.urandom|os\.getrandom|uuid\.uuid[14]|(?:np|numpy)\.random")
 
 
 # --- what changes belongs to somebody ---
@@ -555,6 +568,12 @@ RULES: dict[Rule, tuple[tuple[str, str], ...]] = {
         ("dates", "import datetime\nnow = datetime.datetime.utcnow()"),
         ("dates", "from datetime import date\nday = date.today()"),
         ("dates", "from time import time\nnow = time()"),
+    ),
+    randomness_comes_from_secrets: (
+        ("delivery.engine.worker", "import random\nwaits_s = random.random()"),
+        ("delivery.engine.worker", "from random import SystemRandom"),
+        ("seal", "import os\nnonce = os.urandom(12)"),
+        ("identity.tokens", "import uuid\ntoken = str(uuid.uuid4())"),
     ),
     modules_do_not_change: (
         ("fleet.codec_guard", "CODEC_GUARD = CodecGuard()"),
@@ -791,6 +810,8 @@ def test_the_rule_finds_violations(rule: Rule, name: str, source: str) -> None:
         (time_comes_from_the_clock, "web.request_handler", "import time\nt = time.perf_counter()"),
         (time_comes_from_the_clock, "process.serve", "import time\ntime.sleep(time.monotonic())"),
         (time_comes_from_the_clock, "clock", "import time\nt = time.time_ns()"),
+        (randomness_comes_from_secrets, "seal", "import secrets\nn = secrets.token_bytes(12)"),
+        (randomness_comes_from_secrets, "ids", "from secrets import SystemRandom"),
         (modules_do_not_change, "ids", "LIST = Statement('')\nNAMES = {'a': 1}\nNOBODY = Actor()"),
         (functions_are_plain, "dates", "def f():\n" + "    y = 1\n" * BRANCHING_LINES_MAX),
         (

@@ -73,7 +73,7 @@ def test_an_area_of_a_file_becomes_the_map_at_once(world: World, tmp_path: Path)
     )
     for wanted in ("", "bytes=-5", "bytes=0-1,5-6", "lines=0-1"):
         assert get_part(world, shown["mapFile"], wanted).status_code == 400
-    # Another one takes its place; a page of before is refused the old one.
+    # Another one takes its place; a page that was loaded before learns it.
     again = add(world, "add", file)
     assert again["file"] != added["file"]
     assert get_part(world, shown["mapFile"], "bytes=0-126").status_code == 404

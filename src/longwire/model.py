@@ -2,7 +2,7 @@
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from longwire.clock import Moment
@@ -152,6 +152,7 @@ class User:
     gender: str | None = None
     seen_at: Moment | None = None
     is_operator: bool = False
+    language: str | None = None  # to be written to in; None for the default
 
 
 class SignInMethod(enum.StrEnum):
@@ -544,9 +545,8 @@ class JobCounts:
     failed: int = 0
 
     def plus(self, other: "JobCounts") -> "JobCounts":
-        done, changed = self.done + other.done, self.changed + other.changed
-        skipped, failed = self.skipped + other.skipped, self.failed + other.failed
-        return JobCounts(done, changed, skipped, failed)
+        counts = zip(astuple(self), astuple(other), strict=True)
+        return JobCounts(*(one + another for one, another in counts))
 
 
 @dataclass(frozen=True, slots=True)

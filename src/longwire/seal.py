@@ -10,7 +10,6 @@ import base64
 import contextlib
 import hashlib
 import hmac
-import os
 import secrets
 
 from cryptography.exceptions import InvalidTag
@@ -62,13 +61,13 @@ class Keyring:
 
     def seal(self, text: str, purpose: str) -> str:
         """Encrypt with AES-GCM; unsealing needs the same purpose (table, row, column …)."""
-        nonce = os.urandom(_NONCE_BYTES)
+        nonce = secrets.token_bytes(_NONCE_BYTES)
         sealed = nonce + self._cipher.encrypt(nonce, text.encode(), purpose.encode())
         return _encode_base64url(sealed)
 
     def seal_bytes(self, content: bytes, purpose: str) -> bytes:
         """The same for bytes, without the encoding as text."""
-        nonce = os.urandom(_NONCE_BYTES)
+        nonce = secrets.token_bytes(_NONCE_BYTES)
         return nonce + self._cipher.encrypt(nonce, content, purpose.encode())
 
     def unseal_bytes(self, sealed: bytes, purpose: str) -> bytes:

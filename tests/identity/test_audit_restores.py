@@ -349,8 +349,7 @@ CASES: dict[str, list[Callable[[Person], Case]]] = {
     "fleet/devices.py:apply_transfer": [of_device_group],
     "api/identity/clients.py:update_client": [of_app_client],
     "api/identity/roles.py:update_role": [of_role],
-    "identity/group_limits.py:set_retention": [of_retention],
-    "identity/group_limits.py:set_limits": [of_limits],
+    "identity/group_limits.py:_log_change": [of_retention, of_limits],
     "identity/groups.py:update": [of_group],
     "identity/groups.py:set_role": [of_member],
 }

@@ -40,7 +40,7 @@ def test_a_notification_fires_for_its_reason_and_nothing_else(world: World) -> N
         alarm.event("opened", device=ada.device(below))
         event, data = alarm.alerts(2)
         name = ok(ada.get("/device", deviceId=alarm.device))["name"]
-        assert event.keys() == {"subject", "body", "reason", "message", "heldBack"}
+        assert event.keys() == {"subject", "body", "reason", "message", "heldBack", "language"}
         assert (event["subject"], event["reason"]) == (f"{name}: opened", "opened")
         assert event["heldBack"] == 0
         assert event["message"] == {

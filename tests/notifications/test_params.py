@@ -44,6 +44,7 @@ def test_a_webhook_gets_the_message_as_json_signed_like_a_connectors():
         "reason": "alarm",
         "message": {"deviceId": "dev_1", "timestamp": "2023-11-14T22:13:20.000Z"},
         "heldBack": 2,
+        "language": "en",
     }
     seal = Verifier(SIGNING)
     signature = request.headers["webhook-signature"]

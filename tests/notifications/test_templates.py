@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwire.notifications import templates
+from longwire.notifications.default_texts import append_held_back
 from longwire.notifications.templates import Template, Texts, replace_old_state
 
 MESSAGE = {
@@ -89,7 +90,7 @@ def test_what_is_not_given_is_made_up_of_what_happened():
     subject, body = Texts(None, None).render("alarm", MESSAGE)
     assert subject == "Cellar: alarm"
     assert body.splitlines()[:3] == [
-        "alarm at 2026-11-15T08:30:00.000Z",
+        "alarm on 15 November 2026 at 08:30:00 UTC",
         "Device: Cellar (dev_1, thermometer)",
         "",
     ]
@@ -114,7 +115,7 @@ def test_texts_are_cut_to_their_bounds_and_subjects_have_one_line():
     [(0, "body"), (1, "body\n\nOne more was held"), (1_234, "body\n\n1,234 more were held")],
 )
 def test_the_count_of_what_was_held_back_is_readable(count, words):
-    assert templates.append_held_back("body", count).startswith(words)
+    assert append_held_back("body", count, "en").startswith(words)
 
 
 @given(st.text(st.sampled_from("{}' \"\\abmessage.+1\n"), max_size=60))

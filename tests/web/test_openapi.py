@@ -194,6 +194,8 @@ DataFailurePolicyInput storingDuration
 
 # Additions to the contract: further members of responses and bodies.
 ADDED = {
+    "GET /connector/connectors": {"subgroups"},
+    "GET /notification/notifications": {"subgroups"},
     **{f"GET /device/{kind}": {"fields"} for kind in ("data", "event", "geoloc", "telemetry")},
     "Group": {"tags", "deletionAt", "isInvited"},
     "GroupAppClient": {"name", "updatedAt", "roleId"},
@@ -208,6 +210,10 @@ ADDED = {
             *("connector", "notification"),
         )
     },
+    "User": {"language"},
+    "PUT /user": {"language"},
+    "POST /user": {"language"},
+    "PUT /group/invite": {"language"},
     "PUT /device": {"ifUpdatedAt", "originalId", "network"},
     "GET /device/type": {"groupId"},
     "GET /group/devices": {"values", "where", "order", "descending"},

@@ -2681,6 +2681,11 @@ export interface Invitation {
   groupId: string;
   /** The role that they get. */
   roleId: string;
+  /**
+   * Of the mail, and of the user if there is none with this address yet; by default the caller's.
+   * A user who has chosen one is written to in that.
+   */
+  language?: Language;
 }
 
 /** A group to whose membership the caller agrees. */
@@ -3023,6 +3028,9 @@ export interface JobUndo {
   /** Why, for whoever looks at the list of jobs or at the audit log. */
   reason?: string;
 }
+
+/** Language */
+export type Language = "de" | "en" | "fr";
 
 /** What became of a report last. */
 export interface LastReportRun {
@@ -3602,6 +3610,8 @@ export interface NotificationMessage {
   message: Record<string, unknown>;
   /** How many were suppressed since the last one. */
   heldBack?: number;
+  /** In which the service writes to them; English for none. */
+  language?: string;
 }
 
 /** Which notification, of which group. */
@@ -5603,6 +5613,8 @@ export interface User {
   updatedAt?: string;
   /** As the user writes it. */
   gender?: string;
+  /** In which the service writes to them; English for none. */
+  language?: Language;
   /** The push token that was registered last. */
   devices?: VendorToken;
 }
@@ -5617,6 +5629,8 @@ export interface UserChange {
   firstName?: string;
   /** The last name. */
   lastName?: string;
+  /** In which the service writes to them; English for none. */
+  language?: Language;
 }
 
 /** A page of users. */
@@ -5635,6 +5649,8 @@ export interface UserInput {
   lastName: string;
   /** The first name; with a small n in this request only. */
   firstname?: string;
+  /** In which the service writes to them; English for none. */
+  language?: Language;
 }
 
 /** A message of the vendor's network: acknowledge. */

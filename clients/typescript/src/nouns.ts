@@ -343,9 +343,12 @@ export class MembersNoun extends Noun {
    *
    * - `roleId`: The role that they get.
    *
+   * - `language`: Of the mail, and of the user if there is none with this address yet; by default
+   * the caller's. A user who has chosen one is written to in that.
+   *
    * `PUT /group/invite`; needs `member.write`.
    */
-  invite(groupId: string, options: { email: string; roleId: string }): Promise<m.GroupUserRelation> {
+  invite(groupId: string, options: { email: string; roleId: string; language?: m.Language }): Promise<m.GroupUserRelation> {
     return this.transport.request({ method: "PUT", path: "/group/invite", isRepeatable: false, body: { groupId, ...options } });
   }
 
@@ -648,9 +651,11 @@ export class UsersNoun extends Noun {
    *
    * - `firstname`: The first name; with a small n in this request only.
    *
+   * - `language`: In which the service writes to them; English for none.
+   *
    * `POST /user`; needs `user.create`.
    */
-  create(email: string, options: { lastName: string; firstname?: string }): Promise<m.User> {
+  create(email: string, options: { lastName: string; firstname?: string; language?: m.Language }): Promise<m.User> {
     return this.transport.request({ method: "POST", path: "/user", isRepeatable: false, body: { email, ...options } });
   }
 
@@ -665,9 +670,11 @@ export class UsersNoun extends Noun {
    *
    * - `lastName`: The last name.
    *
+   * - `language`: In which the service writes to them; English for none.
+   *
    * `PUT /user`.
    */
-  updateMe(options: { gender?: string; name?: string; firstName?: string; lastName?: string } = {}): Promise<m.User> {
+  updateMe(options: { gender?: string; name?: string; firstName?: string; lastName?: string; language?: m.Language } = {}): Promise<m.User> {
     return this.transport.request({ method: "PUT", path: "/user", isRepeatable: false, body: { ...options } });
   }
 

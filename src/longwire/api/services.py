@@ -57,7 +57,7 @@ class SignInServices:
     oidc_policy: SignInPolicy
     oidc_name: str | None
     map_tiles: str | None  # of a server
-    map_folder: MapFolder
+    map_folder: MapFolder | None
     map_attribution: str | None
 
 

@@ -9,6 +9,7 @@ from longwire.clock import Moment
 from longwire.dates import parse_date, parse_range_end
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.records import KIND_NAMES
+from longwire.translations.catalogue import Language
 from longwire.web.fields import (
     DATE_MARK,
     DATE_SCHEMA,
@@ -31,6 +32,14 @@ DeviceTypeNames = Annotated[
 MessageKindName = Annotated[str, words("MessageKind", MESSAGE_KIND_NAMES), Meta(examples=["data"])]
 RecordKindName = Annotated[str, words("RecordKind", KIND_NAMES), Meta(examples=["data"])]
 Email = Annotated[str, Meta(min_length=3, max_length=254, examples=["ada@example.com"])]
+LanguageName = Annotated[
+    Language,
+    Meta(
+        title="Language",
+        description="In which the service writes to them; English for none.",
+        examples=["de"],
+    ),
+]
 Tag = Annotated[str, Meta(min_length=1), limited_by("tag_characters_max", unit="characters")]
 Tags = Annotated[list[Tag], limited_by("tags_max", unit="tags")]
 # Of a connector or notification; each adds an example of its own.

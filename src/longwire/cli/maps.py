@@ -73,7 +73,7 @@ def map_remove(chosen: Settings, as_json: bool) -> None:
 
 def _open_folder(chosen: Settings) -> MapFolder:
     folder = open_map_folder(chosen.data, chosen.map_tiles)
-    if folder.path is None:
+    if folder is None:
         raise MapError("map_tiles names a server of tiles, which the map shows. Unset it first.")
     return folder
 

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import resource
+import secrets
 import shutil
 import socket
 import ssl
@@ -194,7 +195,7 @@ def measure_fsync(folder: Path) -> float:
     taken = []
     with tempfile.TemporaryFile(dir=folder) as file:
         for _ in range(FSYNCS):
-            file.write(os.urandom(4096))
+            file.write(secrets.token_bytes(4096))
             file.flush()
             begun = time.perf_counter()
             os.fsync(file.fileno())

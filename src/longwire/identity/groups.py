@@ -267,6 +267,8 @@ def invite(
     group_id: str,
     role_id: str,
     quotas: Quotas = DEFAULT_QUOTAS,
+    *,
+    language: str | None = None,
 ) -> MembershipView:
     """Add a member by e-mail address; the result does not reveal whether the user existed."""
     cache_epochs.bump_auth_epoch(tx)
@@ -274,7 +276,7 @@ def invite(
     group = _get_group(tx, scope, group_id)
     role = roles.get_visible(tx, actor, role_id)
     access.require_can_grant(tx, actor, group_id, role)
-    user = users.get_or_register(tx, actor, email, group_id)
+    user = users.get_or_register(tx, actor, email, group_id, language)
     present = MEMBERS.get(tx, scope, group_id, user.id)
     if present is None:
         quotas.require_room("members_per_group_max", MEMBERS.count(tx, group_id=group_id))

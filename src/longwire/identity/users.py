@@ -59,20 +59,23 @@ def register(
     first_name: str | None = None,
     last_name: str | None = None,
     is_operator: bool = False,
+    language: str | None = None,
 ) -> User:
     """Create a user without checking permissions."""
-    user = _build(tx, email, first_name, last_name, is_operator=is_operator)
+    user = _build(tx, email, first_name, last_name, is_operator=is_operator, language=language)
     store.USERS.insert(tx, user)
     audit.log(tx, actor, "user.create", user.id)
     return user
 
 
-def get_or_register(tx: Tx, actor: Actor, email: str, group_id: str) -> User:
-    """The user with this address, who is invited to a group.
+def get_or_register(
+    tx: Tx, actor: Actor, email: str, group_id: str, language: str | None = None
+) -> User:
+    """The user with this address, who is invited to a group; a new one has the language.
 
     It takes as long to find one as to create one.
     """
-    user = _build(tx, email, None, None)
+    user = _build(tx, email, None, None, language=language)
     if store.insert_if_absent(tx, user, request_owners.get_owner_id(tx, group_id)):
         audit.log(tx, actor, "user.create", user.id)
     found = store.get_by_email(tx, email)
@@ -81,7 +84,13 @@ def get_or_register(tx: Tx, actor: Actor, email: str, group_id: str) -> User:
 
 
 def _build(
-    tx: Tx, email: str, first_name: str | None, last_name: str | None, *, is_operator: bool = False
+    tx: Tx,
+    email: str,
+    first_name: str | None,
+    last_name: str | None,
+    *,
+    is_operator: bool = False,
+    language: str | None = None,
 ) -> User:
     if not _EMAIL.fullmatch(email):
         raise invalid_field("email", "must be an e-mail address")
@@ -94,6 +103,7 @@ def _build(
         is_operator=is_operator,
         created_at=tx.now,
         updated_at=tx.now,
+        language=language,
     )
 
 

@@ -11,7 +11,7 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from enum import Enum
-from random import SystemRandom
+from secrets import SystemRandom
 from typing import Any
 
 import structlog

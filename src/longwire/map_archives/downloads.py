@@ -44,7 +44,9 @@ class HttpSource:
                     response.read()
                     return response
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise MapError(f"{self._url} cannot be read: {type(error).__name__} {error}") from error
+            raise MapError(
+                f"{self._url} cannot be read: {str(error) or type(error).__name__}"
+            ) from error
         if response.status_code == 200:
             raise MapError(
                 f"The server of {self._url} sends whole files only. Download it, and add the file."

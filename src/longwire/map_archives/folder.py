@@ -50,11 +50,17 @@ class MapFile:
     box: Box
 
 
+def open_map_folder(data: Path, map_tiles: str) -> "MapFolder | None":
+    """The data folder's, or the one that the setting names; none where it names a tile server."""
+    if not map_tiles:
+        return MapFolder(data / FOLDER)
+    return None if "://" in map_tiles else MapFolder(Path(map_tiles))
+
+
 class MapFolder:
     """Finds the archive; it may be added, replaced and removed meanwhile."""
 
-    def __init__(self, path: Path | None) -> None:
-        """Without a path there never is one."""
+    def __init__(self, path: Path) -> None:
         self.path = path
         self._known: MapFile | None = None
         self._damaged = ""
@@ -76,8 +82,6 @@ class MapFolder:
         return self._known
 
     def _find_newest(self) -> Path | None:
-        if self.path is None:
-            return None
         try:
             with os.scandir(self.path) as found:
                 named = [each for each in found if _NAME.fullmatch(each.name)]
@@ -89,14 +93,15 @@ class MapFolder:
     def add(self, source: MapSource, box: Box | None, zoom_max: int | None) -> MapFile:
         """Check an archive and make it the map; the one before is deleted after that."""
         header = parse_header(source)
-        if zoom_max is not None and zoom_max < header.zoom_min:
-            raise MapError(f"This file begins with zoom {header.zoom_min}.")
+        if zoom_max is not None:
+            if zoom_max < header.zoom_min:
+                raise MapError(f"This file begins with zoom {header.zoom_min}.")
+            header = replace(header, zoom_max=min(zoom_max, header.zoom_max))
         check(source, header)
-        folder = self._get_path()
-        folder.mkdir(parents=True, exist_ok=True)
+        self.path.mkdir(parents=True, exist_ok=True)
         # The service may run as another user than the one who adds the map, which anybody may see.
-        folder.chmod(0o755)
-        with tempfile.NamedTemporaryFile(dir=folder, suffix=".new", delete=False) as target:
+        self.path.chmod(0o755)
+        with tempfile.NamedTemporaryFile(dir=self.path, suffix=".new", delete=False) as target:
             written = Path(target.name)
             try:
                 digest = hashlib.sha256()
@@ -108,12 +113,11 @@ class MapFolder:
                 if box is None and zoom_max is None:
                     _copy(source, write)
                 else:
-                    kept = header.zoom_max if zoom_max is None else min(zoom_max, header.zoom_max)
-                    cut(source, replace(header, zoom_max=kept), box or _box_of(header), write)
+                    cut(source, header, box or _box_of(header), write)
                 target.flush()
                 os.fsync(target.fileno())
                 read_map_file(written)
-                path = folder / f"{digest.hexdigest()[:12]}.pmtiles"
+                path = self.path / f"{digest.hexdigest()[:12]}.pmtiles"
                 written.chmod(0o644)
                 written.replace(path)
             except BaseException:
@@ -126,27 +130,14 @@ class MapFolder:
         """Whether there was one."""
         return self._remove_all(but=None)
 
-    def _get_path(self) -> Path:
-        if self.path is None:
-            raise MapError("The map is that of a server.")
-        return self.path
-
     def _remove_all(self, but: Path | None) -> bool:
-        folder = self._get_path()
-        if not folder.is_dir():
+        if not self.path.is_dir():
             return False
-        others = [each for each in folder.iterdir() if _NAME.fullmatch(each.name)]
+        others = [each for each in self.path.iterdir() if _NAME.fullmatch(each.name)]
         removed = [each for each in others if each != but]
         for each in removed:
             each.unlink()
         return bool(removed)
-
-
-def open_map_folder(data: Path, map_tiles: str) -> MapFolder:
-    """The data folder's, or the one that the setting names; none where it names a tile server."""
-    if not map_tiles:
-        return MapFolder(data / FOLDER)
-    return MapFolder(None if "://" in map_tiles else Path(map_tiles))
 
 
 def read_map_file(path: Path) -> MapFile:

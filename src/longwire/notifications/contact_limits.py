@@ -14,9 +14,9 @@ import structlog
 
 from longwire.clock import MINUTE, Moment
 from longwire.dates import format_date
+from longwire.notifications.default_texts import default_subject, show_state
 from longwire.notifications.recipients import Recipient, RecipientCache
 from longwire.notifications.rules import get_rules
-from longwire.notifications.templates import default_subject
 from longwire.notifications.types.base import NotificationContext, NotificationMessage
 from longwire.records import RecordKind
 from longwire.store import schema
@@ -25,6 +25,7 @@ from longwire.store.delivery.deliveries import NewDelivery
 from longwire.store.notifications import contact_windows as store
 from longwire.store.notifications.contact_points import CONTACT_POINTS
 from longwire.store.notifications.contact_windows import ContactWindow
+from longwire.translations.catalogue import format_number, translate, translate_count
 
 # One a second: as many as anybody reads, and as a program gets in minutes without a storm.
 PER_MINUTE_MAX = 60
@@ -153,25 +154,32 @@ def _build_delivery(now: Moment, window: ContactWindow, recipient: Recipient) ->
         "",
         RecordKind.EVENT,
         now,
-        _encode(now, window),
+        _encode(now, window, recipient.language),
         msgspec.json.encode(NotificationContext(recipient.to)).decode(),
         None,
     )
 
 
-def _encode(now: Moment, window: ContactWindow) -> str:
+def _encode(now: Moment, window: ContactWindow, language: str) -> str:
     first = msgspec.json.decode(window.first or "{}")
     count = window.raised + window.resolved
     name = first.pop("subject", "")
-    body = (
-        f"{count} messages about alarms within a minute: {window.raised} raised, of which"
-        f" {window.critical} critical, and {window.resolved} resolved."
-        f"\nThe first: {name} ({first.get('state')})."
-        "\nAll of them are in the list of alarms."
-    )
+    counts = {
+        "raised": format_number(language, window.raised),
+        "critical": format_number(language, window.critical),
+        "resolved": format_number(language, window.resolved),
+    }
+    alarms = translate_count(language, "alarms.alarms", count)
     message = NotificationMessage(
-        subject=f"{count} alarms: {window.raised} raised, {window.resolved} resolved",
-        body=body,
+        subject=translate(language, "alarms.subject", alarms=alarms, **counts),
+        body=translate(
+            language,
+            "alarms.body",
+            messages=translate_count(language, "alarms.messages", count),
+            first=name,
+            state=show_state(first.get("state", ""), language),
+            **counts,
+        ),
         reason=GROUPED,
         message={
             "kind": GROUPED,
@@ -182,5 +190,6 @@ def _encode(now: Moment, window: ContactWindow) -> str:
             "resolved": window.resolved,
             "first": first,
         },
+        language=language,
     )
     return msgspec.json.encode(message).decode()

@@ -30,6 +30,7 @@ from longwire.store.delivery import deliveries as store_deliveries
 from longwire.store.delivery.deliveries import NewDelivery
 from longwire.store.notifications import contact_points as store
 from longwire.store.notifications.contact_points import ContactPoint, ContactPointUse
+from longwire.translations.catalogue import translate
 
 TEST = "test"
 NOT_USABLE = "is not a contact point that this group may use"
@@ -241,18 +242,12 @@ def test_contact_point(
     """Send a test to all who would be notified now; returns how many messages were queued."""
     contact = CONTACT_KIND.require(tx, actor, "write", group_id, contact_id)
     name = contact.name or contact.id
-    message = NotificationMessage(
-        subject=f"Test of the contact point {name}",
-        body="This is a test. Nothing has happened.",
-        reason=TEST,
-        message={
-            "kind": TEST,
-            "contactPointId": contact.id,
-            "groupId": group_id,
-            "timestamp": format_date(tx.now),
-        },
-    )
-    body = msgspec.json.encode(message).decode()
+    about = {
+        "kind": TEST,
+        "contactPointId": contact.id,
+        "groupId": group_id,
+        "timestamp": format_date(tx.now),
+    }
     context = NotificationContext(group_id=group_id)
     recipients = list(dict.fromkeys(RecipientCache(tx).list_of_contact_point(contact)))
     seqs = dispatch.take_sequence_numbers(tx.now, len(recipients)) if recipients else ()
@@ -265,7 +260,7 @@ def test_contact_point(
                 "",
                 RecordKind.EVENT,
                 tx.now,
-                body,
+                _encode_test(name, about, each.language),
                 msgspec.json.encode(msgspec.structs.replace(context, to=each.to)).decode(),
             )
             for seq, each in zip(seqs, recipients, strict=True)
@@ -274,3 +269,14 @@ def test_contact_point(
     dispatch.wake(tx, {each.channel_number for each in recipients})
     CONTACT_KIND.log(tx, actor, TEST, contact)
     return len(recipients)
+
+
+def _encode_test(name: str, about: dict[str, str], language: str) -> str:
+    message = NotificationMessage(
+        subject=translate(language, "test.contact_subject", name=name),
+        body=translate(language, "test.body"),
+        reason=TEST,
+        message=about,
+        language=language,
+    )
+    return msgspec.json.encode(message).decode()

@@ -14,9 +14,10 @@ from longwire.clock import Moment
 from longwire.delivery.matching.budgets import InlineAllowance
 from longwire.notifications import contact_limits
 from longwire.notifications.contact_limits import ContactLimits
+from longwire.notifications.default_texts import resolve_subject
 from longwire.notifications.recipients import Recipient, RecipientCache
 from longwire.notifications.rules import Rule
-from longwire.notifications.templates import DEFAULT_TEXTS
+from longwire.notifications.templates import DEFAULT_TEXTS, FilledTexts, complete_texts
 from longwire.notifications.trigger_states import AlertStatus
 from longwire.notifications.types.base import NotificationMessage
 from longwire.records import RecordKind
@@ -26,7 +27,6 @@ from longwire.store.delivery import deliveries as store_deliveries
 from longwire.store.delivery.deliveries import NewDelivery
 from longwire.store.notifications import notifications as store
 
-RESOLVED_PREFIX = "Resolved: "
 NO_RECIPIENTS = "there are no recipients"
 TEMPLATE_TOO_EXPENSIVE = (
     "template_too_expensive: there were so many alerts at once that some were sent with the default"
@@ -49,9 +49,6 @@ log = structlog.get_logger()
 TakeSequenceNumbers = Callable[[Moment, int], Sequence[int]]
 
 
-RenderedTexts = tuple[str, str]  # subject and body
-
-
 class Firing(msgspec.Struct, frozen=True):
     """A notification that fires once."""
 
@@ -62,7 +59,7 @@ class Firing(msgspec.Struct, frozen=True):
     device_id: str = ""
     kind: int = RecordKind.EVENT
     reason: str = ""
-    texts: RenderedTexts | None = None  # if they were rendered already
+    texts: FilledTexts | None = None  # if templates were rendered already
     cause: int | None = None  # the arrival of the record that it is about
 
     @property
@@ -215,10 +212,10 @@ def send_grouped(tx: Tx, take_seqs: TakeSequenceNumbers, group_number: int) -> s
     return {each.channel_number for each in new}
 
 
-def render_texts(rule: Rule, reason: str, message: Mapping[str, Any]) -> RenderedTexts | None:
-    """Subject and body; None if they cannot be rendered."""
+def fill_texts(rule: Rule, message: Mapping[str, Any]) -> FilledTexts | None:
+    """What templates make of subject and body; None if they cannot be rendered."""
     try:
-        return rule.texts.render(reason, message)
+        return rule.texts.fill(message)
     except Exception:
         log.exception("notification not rendered", notification=rule.number)
         return None
@@ -233,7 +230,7 @@ class _Renderer:
         )
         self.too_expensive: set[int] = set()  # notifications
 
-    def render(self, firing: Firing) -> RenderedTexts:
+    def fill(self, firing: Firing) -> FilledTexts:
         if firing.texts is not None:
             return firing.texts
         texts, rule = firing.rule.texts, firing.rule
@@ -244,8 +241,8 @@ class _Renderer:
             and self._allowance.take(rule.group_id, texts.estimate_us(firing.message))
         ):
             self.too_expensive.add(rule.number)
-            texts = DEFAULT_TEXTS
-        return texts.render(firing.reason, firing.message)
+            return DEFAULT_TEXTS
+        return texts.fill(firing.message)
 
 
 def _encode_messages(
@@ -253,23 +250,36 @@ def _encode_messages(
 ) -> list[tuple[Recipient, str]]:
     """The body of each delivery; none if it cannot be rendered."""
     try:
-        subject, body = renderer.render(firing)
-        message = NotificationMessage(
-            subject=f"{RESOLVED_PREFIX}{subject}" if firing.status.is_resolved else subject,
-            body=body,
-            reason=firing.reason,
-            message={},
-            held_back=firing.status.held_back,
-        )
-        bodies = {
-            is_kept: _encode_message(message, firing.message, is_kept=is_kept)
-            for is_kept in {each.keeps_message for each in recipients}
+        filled = renderer.fill(firing)
+        messages = {
+            language: _build_message(firing, filled, language)
+            for language in {each.language for each in recipients}
         }
-        return [(each, bodies[each.keeps_message]) for each in recipients]
+        bodies = {
+            (language, is_kept): _encode_message(
+                messages[language], firing.message, is_kept=is_kept
+            )
+            for language, is_kept in {(each.language, each.keeps_message) for each in recipients}
+        }
+        return [(each, bodies[each.language, each.keeps_message]) for each in recipients]
     except Exception:
         # The record must be stored in any case.
         log.exception("notification not rendered", notification=firing.rule.number)
         return []
+
+
+def _build_message(firing: Firing, filled: FilledTexts, language: str) -> NotificationMessage:
+    subject, body = complete_texts(filled, firing.reason, firing.message, language)
+    if firing.status.is_resolved:
+        subject = resolve_subject(subject, language)
+    return NotificationMessage(
+        subject=subject,
+        body=body,
+        reason=firing.reason,
+        message={},
+        held_back=firing.status.held_back,
+        language=language,
+    )
 
 
 def _encode_message(

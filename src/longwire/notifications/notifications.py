@@ -15,7 +15,7 @@ from longwire.delivery.channel_owners import (
 )
 from longwire.delivery.http.egress import Egress
 from longwire.errors import Conflict, FieldError
-from longwire.identity import access
+from longwire.identity import access, languages
 from longwire.model import Actor, Notification, Page, PageRequest
 from longwire.notifications import contact_points
 from longwire.notifications.firing import (
@@ -37,6 +37,7 @@ from longwire.store.identity import groups as store_groups
 from longwire.store.notifications import alarms as store_alarms
 from longwire.store.notifications import condition_states
 from longwire.store.notifications import notifications as store
+from longwire.translations.catalogue import translate
 
 TEST = "test"
 CHANGED = "the notification was changed"
@@ -340,6 +341,7 @@ def test_notification(
     device = reporting_devices.get_reporting(tx, [device_id]).get(device_id)
     if device is not None and group_id not in access.get_group_path(tx, device.group_id):
         device = None  # transferred: its name is no longer for members of this group
+    language = languages.choose(languages.get_of_actor(tx, actor))  # of what templates may show
     message = {
         "kind": TEST,
         "deviceId": device_id,
@@ -348,7 +350,7 @@ def test_notification(
         "groupId": group_id,
         "tags": [],
         "timestamp": format_date(tx.now),
-        "message": "This is a test of the notification.",
+        "message": translate(language, "test.notification"),
     }
     firing = Firing(
         rule,

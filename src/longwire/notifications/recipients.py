@@ -1,17 +1,24 @@
 """Who gets the messages of a notification: its own recipients, and those of contact points."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
 import structlog
 
 from longwire.delivery.channel_owners import OwnerKind
-from longwire.identity import access
+from longwire.delivery.destinations.base import ParamsBase
+from longwire.identity import access, languages
 from longwire.model import Actor, ChannelPurpose
 from longwire.notifications.rules import Rule
 from longwire.notifications.types import catalogue
-from longwire.notifications.types.base import CONTACT_POINT_PREFIX, NotificationContext
+from longwire.notifications.types.base import (
+    CONTACT_POINT_PREFIX,
+    NotificationContext,
+    NotificationSender,
+)
+from longwire.notifications.types.email import EmailSender
+from longwire.notifications.types.push import PushSender
 from longwire.notifications.types.rota import RotaParams
 from longwire.store.database import Tx
 from longwire.store.identity import users as store_users
@@ -42,6 +49,7 @@ class Recipient(msgspec.Struct, frozen=True):
     keeps_message: bool  # whether its messages have the whole record
     group_id: str  # that of the channel
     type: str
+    language: str  # of its messages
 
     @property
     def contact(self) -> str:
@@ -64,7 +72,7 @@ class RecipientCache:
     def __init__(self, tx: Tx) -> None:
         self._tx = tx
         self._recipients: dict[tuple[int, str | None], Sequence[Recipient]] = {}
-        self._tokens: dict[str, list[str]] = {}
+        self._tokens: dict[str, Mapping[str, str | None]] = {}
 
     def get_recipients(self, rule: Rule) -> Sequence[Recipient]:
         key = rule.number, rule.only_contact
@@ -92,29 +100,66 @@ class RecipientCache:
             yield from self.list_of_contact_points(set(on_call) - {contact.id}, contact.group_id)
             return
         sender_type = catalogue.CONTACT_POINT_TYPES[contact.type]
-        list_tokens = partial(self._list_tokens, contact.group_id)
-        for to in sender_type.list_recipients(params, list_tokens):
-            keeps_message = sender_type.keeps_message
-            yield Recipient(contact.number, to, keeps_message, contact.group_id, contact.type)
+        channel = _RecipientChannel(contact.number, contact.group_id, sender_type)
+        yield from self._list_of_channel(channel, params, params.language)
 
     def _list_recipients(self, rule: Rule) -> Iterator[Recipient]:
         if rule.only_contact is not None:
             yield from self.list_of_contact_points([rule.only_contact], rule.group_id)
             return
-        list_tokens = partial(self._list_tokens, rule.group_id)
-        for to in rule.type.list_recipients(rule.params, list_tokens):
-            yield Recipient(rule.number, to, rule.type.keeps_message, rule.group_id, rule.type.type)
+        channel = _RecipientChannel(rule.number, rule.group_id, rule.type)
+        yield from self._list_of_channel(channel, rule.params)
         yield from self.list_of_contact_points(rule.params.contact_points, rule.group_id)
+
+    def _list_of_channel(
+        self, channel: "_RecipientChannel", params: ParamsBase, language: str | None = None
+    ) -> Iterator[Recipient]:
+        """Those of a channel, each with its own language, else that of the channel."""
+        group_id, sender_type = channel.group_id, channel.type
+        list_tokens = partial(self._list_tokens, group_id)
+        addresses = sender_type.list_recipients(params, list_tokens)
+        own = self._list_languages(sender_type, group_id, addresses)
+        for to in addresses:
+            yield Recipient(
+                channel.number,
+                to,
+                sender_type.keeps_message,
+                group_id,
+                sender_type.type,
+                languages.choose(own.get(to.lower()), language),
+            )
+
+    def _list_languages(
+        self, sender_type: type[NotificationSender], group_id: str, addresses: Sequence[str]
+    ) -> Mapping[str, str | None]:
+        """What people among the recipients have chosen."""
+        if sender_type is EmailSender:
+            return languages.list_of_addresses(self._tx, group_id, addresses)
+        return self._get_tokens(group_id) if sender_type is PushSender else {}
 
     def _list_tokens(self, group_id: str) -> list[str]:
         """The push tokens of the members who have accepted and may read notifications."""
+        return list(self._get_tokens(group_id))
+
+    def _get_tokens(self, group_id: str) -> Mapping[str, str | None]:
+        """The same with the languages of their users."""
         if group_id not in self._tokens:
-            self._tokens[group_id] = [
-                digest.hex()
-                for user_id, digest in store_users.list_group_push_tokens(self._tx, group_id)
+            self._tokens[group_id] = {
+                digest.hex(): language
+                for user_id, digest, language in store_users.list_group_push_tokens(
+                    self._tx, group_id
+                )
                 if can_read_notifications(self._tx, user_id, group_id)
-            ]
+            }
         return self._tokens[group_id]
+
+
+class _RecipientChannel(msgspec.Struct, frozen=True):
+    """A channel of a notification or contact point."""
+
+    number: int
+    group_id: str
+    type: type[NotificationSender]
 
 
 def is_contact_point_id(text: str) -> bool:

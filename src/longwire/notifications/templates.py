@@ -10,31 +10,21 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from longwire.delivery.cel.expressions import EvaluationError, Expression
 from longwire.delivery.cel.lexer import TOKEN, InvalidExpression
 from longwire.delivery.cel.stored import StoredExpression
-from longwire.delivery.connectors.formats import to_json_value
+from longwire.notifications.default_texts import default_body, default_subject
+from longwire.notifications.values import clean_text, to_one_line, to_text, truncate
 from longwire.store.cache.compiled_bound import CompiledShare
+from longwire.translations.catalogue import DEFAULT_LANGUAGE
 
 SUBJECT_TEMPLATE_CHARACTERS_MAX = 1_000
 BODY_TEMPLATE_CHARACTERS_MAX = 8_000
 PLACEHOLDERS_MAX = 32
-SUBJECT_CHARACTERS_MAX = 200
-BODY_CHARACTERS_MAX = 10_000
-VALUE_CHARACTERS_MAX = 2_000
 ERROR_CHARACTERS_MAX = 80
-FIELD_CHARACTERS_MAX = 500
 
-ELLIPSIS = "…"
-CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-WHITESPACE = re.compile(r"\s+")
-
-# In the header of the default body, or without value for a reader.
-NOT_LISTED = frozenset(
-    ("deviceId", "deviceName", "deviceType", "groupId", "kind", "reason", "tags", "timestamp")
-)
+# Subject and body as templates made them, in no language; None where there is no template.
+FilledTexts = tuple[str | None, str | None]
 
 
 class InvalidTemplate(Exception):
@@ -119,14 +109,34 @@ class Texts:
             self.error = str(error)
             return None
 
-    def render(self, reason: str, message: Mapping[str, Any]) -> tuple[str, str]:
-        templates = self._parse()
-        subject = templates[0].render(message) if templates[0] else default_subject(reason, message)
-        body = templates[1].render(message) if templates[1] else default_body(reason, message)
-        return to_one_line(subject), clean_text(body)
+    def fill(self, message: Mapping[str, Any]) -> FilledTexts:
+        """What does not depend on who reads it, and is costly."""
+        subject, body = self._parse()
+        return (
+            None if subject is None else subject.render(message),
+            None if body is None else body.render(message),
+        )
+
+    def render(
+        self, reason: str, message: Mapping[str, Any], language: str = DEFAULT_LANGUAGE
+    ) -> tuple[str, str]:
+        return complete_texts(self.fill(message), reason, message, language)
 
 
-DEFAULT_TEXTS = Texts(None, None)
+DEFAULT_TEXTS: FilledTexts = None, None
+
+
+def complete_texts(
+    filled: FilledTexts, reason: str, message: Mapping[str, Any], language: str
+) -> tuple[str, str]:
+    """Subject and body, with the default ones of a language where there is no template."""
+    subject, body = filled
+    if subject is None:
+        subject = default_subject(reason, message)
+    if body is None:
+        body = default_body(reason, message, language)
+    return to_one_line(subject), clean_text(body)
+
 
 # Of an alert that is resolved, `message.state` was `over` before there were alarms.
 _OLD_STATE = re.compile(
@@ -152,70 +162,6 @@ def check(source: str) -> str | None:
     except InvalidTemplate as error:
         return str(error)
     return None
-
-
-def default_subject(reason: str, message: Mapping[str, Any]) -> str:
-    return ": ".join(part for part in (_subject_name(message), reason) if part)
-
-
-def default_body(reason: str, message: Mapping[str, Any]) -> str:
-    """Reason, time and device, followed by all fields of the message."""
-    lines = [" at ".join(part for part in (reason, _text(message, "timestamp")) if part)]
-    if device := _text(message, "deviceId"):
-        about = ", ".join(part for part in (device, _text(message, "deviceType")) if part)
-        name = _text(message, "deviceName")
-        lines.append(f"Device: {name} ({about})" if name else f"Device: {about}")
-    lines.append("")
-    lines += (
-        f"{name}: {truncate(to_text(value), FIELD_CHARACTERS_MAX)}"
-        for name, value in message.items()
-        if name not in NOT_LISTED and value is not None
-    )
-    return "\n".join(lines).rstrip()
-
-
-def append_held_back(body: str, held_back: int) -> str:
-    """The body for receivers that see no other field."""
-    if not held_back:
-        return body
-    were = "One more was" if held_back == 1 else f"{held_back:,} more were"
-    return f"{body}\n\n{were} held back since the last one."
-
-
-def _subject_name(message: Mapping[str, Any]) -> str:
-    names = ("deviceName", "deviceId", "connectorName", "connectorId")
-    return next((text for name in names if (text := _text(message, name))), "")
-
-
-def _text(message: Mapping[str, Any], field: str) -> str:
-    value = message.get(field)
-    return "" if value is None else to_text(value)
-
-
-def to_text(value: Any) -> str:
-    """A value for people to read."""
-    if isinstance(value, bytes):
-        return value.decode(errors="replace")
-    value = to_json_value(value)
-    if isinstance(value, str):
-        return value
-    return msgspec.json.encode(value, order="deterministic").decode()
-
-
-def truncate(text: str, characters_max: int = VALUE_CHARACTERS_MAX) -> str:
-    return text if len(text) <= characters_max else text[: characters_max - 1] + ELLIPSIS
-
-
-def to_one_line(text: str) -> str:
-    """Without line breaks and control characters, for a subject."""
-    return truncate(
-        WHITESPACE.sub(" ", CONTROL_CHARACTERS.sub(" ", text)).strip(), SUBJECT_CHARACTERS_MAX
-    )
-
-
-def clean_text(text: str) -> str:
-    lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    return truncate(CONTROL_CHARACTERS.sub(" ", lines), BODY_CHARACTERS_MAX)
 
 
 # --- parsing ---

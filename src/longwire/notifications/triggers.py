@@ -38,13 +38,13 @@ from longwire.notifications.alarms import (
 from longwire.notifications.firing import (
     CommitQuota,
     Firing,
-    RenderedTexts,
-    render_texts,
+    fill_texts,
     within_quota,
 )
 from longwire.notifications.geofences import UnusableFence
 from longwire.notifications.recipients import RecipientCache
 from longwire.notifications.rules import GroupRules, Rule, get_rules
+from longwire.notifications.templates import FilledTexts
 from longwire.notifications.trigger_states import (
     GEOFENCE_ENTER,
     AlertStatus,
@@ -88,7 +88,7 @@ class TriggerCandidate(msgspec.Struct, frozen=True):
     is_active: bool | None = None
     at: Moment = 0
     is_condition_met: bool = False  # `when` was evaluated for it already
-    texts: RenderedTexts | None = None  # if they were rendered already
+    texts: FilledTexts | None = None  # if templates were rendered already
     cause: int | None = None  # the arrival of the record
     value: float | None = None  # that is shown of its alarm
 
@@ -110,7 +110,7 @@ class TriggerCandidate(msgspec.Struct, frozen=True):
         return self.is_active is None and not self.rule.throttle
 
     def render(self) -> "TriggerCandidate":
-        texts = render_texts(self.rule, self.reason, self.message)
+        texts = fill_texts(self.rule, self.message)
         return msgspec.structs.replace(self, texts=texts)
 
 

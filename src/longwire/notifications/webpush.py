@@ -4,7 +4,7 @@ Pure functions; nothing here sends.
 """
 
 import json
-import os
+import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from typing import Any
@@ -55,7 +55,9 @@ def parse_subscription(text: str) -> Subscription:
 
 def encrypt(message: bytes, subscription: Subscription) -> bytes:
     """The request body: one record of aes128gcm (RFC 8188)."""
-    return _encrypt_record(message, subscription, ec.generate_private_key(CURVE), os.urandom(16))
+    return _encrypt_record(
+        message, subscription, ec.generate_private_key(CURVE), secrets.token_bytes(16)
+    )
 
 
 def _encrypt_record(

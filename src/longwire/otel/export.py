@@ -10,6 +10,7 @@ environment variables of OpenTelemetry.
 import asyncio
 import contextlib
 import os
+import secrets
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -124,7 +125,7 @@ def _describe_process() -> Resource:
     own = {
         "service.name": "longwire",
         "service.version": __version__,
-        "service.instance.id": str(uuid.uuid4()),
+        "service.instance.id": str(uuid.UUID(bytes=secrets.token_bytes(16), version=4)),
     }
     return Resource.create({**own, **OTELResourceDetector().detect().attributes})
 

@@ -5,7 +5,7 @@ addresses or names: a trace is read by people who may not read the records.
 """
 
 from collections.abc import Sequence
-from random import SystemRandom
+from secrets import SystemRandom
 
 from opentelemetry import trace
 from opentelemetry.context import Context

@@ -217,12 +217,7 @@ class App:
         self._deferred_matching = DeferredMatching(
             database, stack.sequencer, stack.budgets, stack.engine.wake
         )
-        self.alarm_work = AlarmWork(
-            database,
-            stack.dispatch.take_sequence_numbers,
-            stack.engine.wake,
-            measurement_plans.get_named,
-        )
+        self.alarm_work = self._build_alarm_work(stack)
         self.computing = open_computing(settings, database)
         self._live_hub = self._build_live_hub()
         self._job_runner = self._build_job_runner(tracer)
@@ -237,10 +232,13 @@ class App:
         downlinks = DownlinkService(database, stack.dispatch, stack.egress)
         networks = self._build_network_callbacks(downlinks, rate_limiter)
         self.listener = self._build_listener(limits, downlinks, tracer)
+        self._map_folder = open_map_folder(settings.data, settings.map_tiles)
         service_endpoints = self._build_service_endpoints()
         self._collect_metrics = service_endpoints.collect_metrics
         self._share_uses = ShareUses(database)
-        self._sign_in = SignInStack(settings, database, stack.sending_config.mail, rate_limiter)
+        self._sign_in = SignInStack(
+            settings, database, stack.sending_config.mail, rate_limiter, self._map_folder
+        )
         self.routes: list[Route] = [
             *self._sign_in.routes,
             *SIGN_IN,
@@ -253,6 +251,14 @@ class App:
         service_endpoints.set_openapi_builder(self.build_openapi)
         self._services = self._build_services(stack, rate_limiter)
         self._request_handler = self._build_request_handler(limits, tracer)
+
+    def _build_alarm_work(self, stack: DeliveryStack) -> AlarmWork:
+        return AlarmWork(
+            self.database,
+            stack.dispatch.take_sequence_numbers,
+            stack.engine.wake,
+            measurement_plans.get_named,
+        )
 
     def _build_services(self, stack: DeliveryStack, rate_limiter: CallerRateLimiter) -> Services:
         settings = self._settings
@@ -387,10 +393,10 @@ class App:
             standbys_min=settings.database_standbys_min,
             console=ConsolePage(
                 console_page.FOLDER,
-                settings.map_tiles,
+                settings.map_tiles if self._map_folder is None else "",
                 base_path,
                 self._list_embedding_origins,
-                open_map_folder(settings.data, settings.map_tiles).find,
+                self._map_folder,
             ),
             is_leaving=lambda: self._is_leaving,
             guide=GuidePage(guide_page.FOLDER),

@@ -20,7 +20,7 @@ from longwire.identity.external_identities import (
 )
 from longwire.identity.passkeys import find_relying_party
 from longwire.identity.passwords import PasswordHashing
-from longwire.map_archives.folder import open_map_folder
+from longwire.map_archives.folder import MapFolder
 from longwire.process import startup
 from longwire.process.app_config import (
     build_session_rules,
@@ -42,9 +42,9 @@ class SignInStack:
         database: Database,
         mail: MailConfig,
         rate_limiter: CallerRateLimiter,
+        map_folder: MapFolder | None,
     ) -> None:
         base_url = startup.get_base_url(settings)
-        map_folder = open_map_folder(settings.data, settings.map_tiles)
         self.authenticator = CallerAuthenticator(
             database, build_session_rules(settings), get_public_origin(settings), rate_limiter
         )
@@ -63,7 +63,7 @@ class SignInStack:
             oidc_provider=self._oidc_provider,
             oidc_policy=_build_oidc_policy(settings),
             oidc_name=settings.oidc_name or urlsplit(settings.oidc_issuer).hostname,
-            map_tiles=settings.map_tiles if map_folder.path is None else None,
+            map_tiles=settings.map_tiles if map_folder is None else None,
             map_folder=map_folder,
             map_attribution=settings.map_attribution or None,
         )

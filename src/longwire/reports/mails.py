@@ -3,14 +3,16 @@
 import html
 import zoneinfo
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 from longwire.clock import SECOND, Moment
 from longwire.delivery.mail.mail_rules import to_line
 from longwire.delivery.mail.smtp import MailPart, OutboundMail
 from longwire.reports.charts import WIDTH
-from longwire.reports.periods import ReportSchedule, describe_period
+from longwire.reports.periods import ReportSchedule
 from longwire.store.reports.reports import ReportRun, ScheduledReport
+from longwire.translations.catalogue import format_number, translate, translate_count
+from longwire.translations.dates import format_moment, format_period
 
 CHART_ID = "chart"
 MEDIA_TYPES = {
@@ -33,10 +35,13 @@ class MailedReport:
     url: str = ""  # of the page that downloads it
 
 
-def build_mail(mailed: MailedReport, mail_id: str, to: str, at: Moment) -> OutboundMail:
+def build_mail(
+    mailed: MailedReport, mail_id: str, to: str, at: Moment, language: str
+) -> OutboundMail:
     report, run = mailed.report, mailed.run
-    name, period = to_line(report.name or "Report"), describe_run(run, mailed.schedule)
-    paragraphs = _list_paragraphs(mailed, period)
+    name = to_line(report.name or translate(language, "report.name"))
+    period = describe_run(run, mailed.schedule, language)
+    paragraphs = _list_paragraphs(mailed, period, language)
     attachments = []
     if mailed.file is not None:
         media_type = MEDIA_TYPES[report.format]
@@ -44,25 +49,28 @@ def build_mail(mailed: MailedReport, mail_id: str, to: str, at: Moment) -> Outbo
     parts = [f"<p>{html.escape(each)}</p>" for each in paragraphs]
     if mailed.file is None:
         url = html.escape(mailed.url)
-        parts.insert(2, f'<p><a href="{url}">Download the file</a></p>')
+        download = html.escape(translate(language, "report.download"))
+        parts.insert(2, f'<p><a href="{url}">{download}</a></p>')
         paragraphs.insert(2, mailed.url)
     if mailed.chart is not None:
-        picture = f'<p><img src="cid:{CHART_ID}" width="{WIDTH}" alt="Chart of the period"'
+        chart = html.escape(translate(language, "report.chart"))
+        picture = f'<p><img src="cid:{CHART_ID}" width="{WIDTH}" alt="{chart}"'
         parts.insert(1, f'{picture} style="max-width:100%;height:auto"></p>')
         attachments.append(MailPart("chart.png", "image/png", mailed.chart, CHART_ID))
     return OutboundMail(
         id=mail_id,
         to=to,
-        subject=f"{name}: {period}",
+        subject=translate(language, "report.subject", name=name, period=period),
         body="\n\n".join(paragraphs) + "\n",
         at=at,
-        html=_PAGE.format(title=html.escape(name), content="\n".join(parts)),
+        language=language,
+        html=_PAGE.format(language=language, title=html.escape(name), content="\n".join(parts)),
         attachments=tuple(attachments),
     )
 
 
 _PAGE = """<!doctype html>
-<html><head><meta charset="utf-8"><title>{title}</title></head>
+<html lang="{language}"><head><meta charset="utf-8"><title>{title}</title></head>
 <body style="font-family:system-ui,sans-serif;line-height:1.5;color:#212529">
 <h1 style="font-size:1.25em">{title}</h1>
 {content}
@@ -70,36 +78,40 @@ _PAGE = """<!doctype html>
 """
 
 
-def describe_run(run: ReportRun, schedule: ReportSchedule) -> str:
-    zone = schedule.zone
-    return describe_period(_to_day(run.begin_at, zone), _to_day(run.end_at, zone))
+def describe_run(run: ReportRun, schedule: ReportSchedule, language: str) -> str:
+    begin, until = _to_day(run.begin_at, schedule.zone), _to_day(run.end_at, schedule.zone)
+    return format_period(language, begin, until - timedelta(days=1))
 
 
 def _to_day(moment: Moment, zone: zoneinfo.ZoneInfo) -> date:
     return datetime.fromtimestamp(moment // SECOND, UTC).astimezone(zone).date()
 
 
-def _list_paragraphs(mailed: MailedReport, period: str) -> list[str]:
-    report, run = mailed.report, mailed.run
-    rows = "1 row" if run.row_count == 1 else f"{run.row_count:,} rows"
-    what = "" if report.content == "devices" else f", {period} ({to_line(report.timezone)})"
-    found = [f"{rows} of the group {to_line(mailed.group_name)}{what}."]
-    if mailed.file is not None:
-        found.append(f"The file {run.file_name} is attached.")
-    else:
-        until = datetime.fromtimestamp((run.expires_at or 0) // SECOND, UTC)
-        found.append(
-            f"The file {run.file_name} has {run.byte_count / 1e6:.1f} MB, too much for a mail."
-            f" Whoever has this link can download it until {until:%Y-%m-%d %H:%M} UTC:"
-        )
+def _list_paragraphs(mailed: MailedReport, period: str, language: str) -> list[str]:
+    run = mailed.run
+    found = [_describe_rows(mailed, period, language), _describe_file(mailed, language)]
     if run.missed:
-        found.append(describe_missed(run.missed))
+        found.append(translate_count(language, "report.missed", run.missed))
     if run.is_test:
-        found.append("This was sent by hand, and not by its schedule.")
-    found.append("To change or end it, ask whoever may change the notifications of the group.")
+        found.append(translate(language, "report.by_hand"))
+    found.append(translate(language, "report.ending"))
     return found
 
 
-def describe_missed(missed: int) -> str:
-    many = "an earlier one was" if missed == 1 else f"{missed} earlier ones were"
-    return f"The service was not running when {many} due; of those nothing is sent."
+def _describe_rows(mailed: MailedReport, period: str, language: str) -> str:
+    report, count, group = mailed.report, mailed.run.row_count, to_line(mailed.group_name)
+    if report.content == "devices":
+        return translate_count(language, "report.rows", count, group=group)
+    zone = to_line(report.timezone)
+    values = {"group": group, "period": period, "timezone": zone}
+    return translate_count(language, "report.rows_of_period", count, **values)
+
+
+def _describe_file(mailed: MailedReport, language: str) -> str:
+    run = mailed.run
+    if mailed.file is not None:
+        return translate(language, "report.attached", file=run.file_name)
+    megabytes = format_number(language, round(run.byte_count / 1e6, 1))
+    until = format_moment(language, run.expires_at or 0)
+    values = {"file": run.file_name, "megabytes": megabytes, "until": until}
+    return translate(language, "report.linked", **values)

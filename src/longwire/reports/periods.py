@@ -76,9 +76,3 @@ class ReportSchedule:
         if self.every == "month":
             return (begin + _DAYS_PER_MONTH_MAX * _ONE_DAY).replace(day=1)
         return begin + (7 if self.every == "week" else 1) * _ONE_DAY
-
-
-def describe_period(begin: date, until: date) -> str:
-    """For people: one day, or from the first to the last one."""
-    last = until - _ONE_DAY
-    return begin.isoformat() if begin == last else f"{begin.isoformat()} to {last.isoformat()}"

@@ -20,6 +20,7 @@ from longwire.delivery.mail.email_addresses import is_address, is_allowed_addres
 from longwire.delivery.mail.smtp import DOMAIN_NOT_ALLOWED, MAIL_NOT_CONFIGURED, MailConfig
 from longwire.errors import FieldError
 from longwire.notifications.types.email import ADDRESSES_MAX, EmailAddress
+from longwire.translations.catalogue import Language
 
 EMAIL, WEBHOOK = "email", "webhook"
 
@@ -44,6 +45,17 @@ class ReportMailParams(ReportParams, kw_only=True):
             examples=[["ada@example.com"]],
         ),
     ]
+    language: (
+        Annotated[
+            Language,
+            Meta(
+                description="Of the mails to addresses that are not of members with a language of"
+                " their own; else English.",
+                examples=["de"],
+            ),
+        ]
+        | None
+    ) = None
 
     def validate(self, egress: Egress) -> list[tuple[str, str]]:
         return [

@@ -26,12 +26,13 @@ from longwire.delivery.destinations.http import Http
 from longwire.delivery.http.egress import Egress
 from longwire.delivery.mail.mail_rules import check_notification_mail
 from longwire.delivery.mail.smtp import MailConfig, SmtpClient
+from longwire.identity import languages
 from longwire.ids import format_delivery_id
 from longwire.model import Channel
 from longwire.notifications.types.base import NotificationContext
 from longwire.reports import reports
 from longwire.reports.mails import MEDIA_TYPES, MailedReport, build_mail
-from longwire.reports.recipients import ReportWebhookParams
+from longwire.reports.recipients import ReportMailParams, ReportWebhookParams
 from longwire.reports.reports import FILE_PATH, KIND, PAGE_PATH
 from longwire.store.database import Database, Tx
 from longwire.store.delivery import delivery_history
@@ -117,7 +118,9 @@ class ReportHandler:
             http = Http(params.to_http_params(), egress)
             return build_message, ReportPoster(http, self._load, self._config.base_url)
         check_mail = partial(self._check_mail, channel.group_id)
-        return build_message, ReportMailer(self._config, self._load, check_mail)
+        default = params.language if isinstance(params, ReportMailParams) else None
+        get_language = partial(self._get_language, channel.group_id, default)
+        return build_message, ReportMailer(self._config, self._load, check_mail, get_language)
 
     async def _load(self, run_id: str) -> MailedReport | Refused:
         """A run with its file, part by part, or with a link if that is too large."""
@@ -163,6 +166,12 @@ class ReportHandler:
 
         return await self._database.write(check)
 
+    async def _get_language(self, group_id: str, default: str | None, address: str) -> str:
+        own = await self._database.read(
+            lambda tx: languages.list_of_addresses(tx, group_id, [address])
+        )
+        return languages.choose(own.get(address.lower()), default)
+
     def on_results(self, tx: Tx, writer: int, settled: SettledChannels) -> None:
         """Store what became of the runs."""
         for channel, results in settled:
@@ -184,6 +193,7 @@ class ReportHandler:
 
 LoadReport = Callable[[str], Awaitable[MailedReport | Refused]]
 CheckMail = Callable[[str], Awaitable[Refused | None]]
+GetLanguage = Callable[[str], Awaitable[str]]  # by an address
 
 
 class ReportMailer:
@@ -191,10 +201,17 @@ class ReportMailer:
 
     batch_max = 1
 
-    def __init__(self, config: MailConfig, load: LoadReport, check_mail: CheckMail) -> None:
+    def __init__(
+        self,
+        config: MailConfig,
+        load: LoadReport,
+        check_mail: CheckMail,
+        get_language: GetLanguage,
+    ) -> None:
         self._client = SmtpClient(config)
         self._load = load
         self._check_mail = check_mail
+        self._get_language = get_language
 
     async def send(self, batch: OutboundBatch) -> Outcome:
         message = batch.single
@@ -206,7 +223,10 @@ class ReportMailer:
         refusal = await self._check_mail(message.to)
         if refusal is not None:
             return refusal
-        return await self._client.send(build_mail(mailed, message.id, message.to, batch.at))
+        language = await self._get_language(message.to)
+        return await self._client.send(
+            build_mail(mailed, message.id, message.to, batch.at, language)
+        )
 
     async def close(self) -> None:
         """Every mail closes its own connection."""

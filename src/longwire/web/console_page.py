@@ -14,10 +14,10 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 from urllib.parse import urlsplit
 
 from longwire.errors import BadInput, NotFound
+from longwire.map_archives.folder import MapFile, MapFolder
 from longwire.web.docs_page import build_page_headers
 from longwire.web.routing import Request, Response, Route
 from longwire.web.static_files import (
@@ -100,7 +100,7 @@ def build_policy(map_tiles: str = "", embedding_origins: Sequence[str] = ()) -> 
     And pages of which origins may embed it.
     """
     parts = urlsplit(map_tiles)
-    tiles = f" {parts.scheme}://{parts.netloc}" if parts.netloc else ""
+    tiles = f" {parts.scheme}://{parts.netloc}" if map_tiles else ""
     ancestors = " ".join(embedding_origins) or "'none'"
     return "; ".join(
         (
@@ -119,23 +119,6 @@ def build_policy(map_tiles: str = "", embedding_origins: Sequence[str] = ()) -> 
     )
 
 
-class ServedMap(Protocol):
-    """A file with the operator's map, which another one may replace at any time."""
-
-    @property
-    def path(self) -> Path: ...
-
-    @property
-    def fingerprint(self) -> str: ...
-
-    @property
-    def size(self) -> int: ...
-
-
-def _find_no_map() -> ServedMap | None:
-    return None
-
-
 ListOrigins = Callable[[str], Awaitable[Sequence[str]]]
 
 
@@ -143,7 +126,7 @@ async def _list_none(share_id: str) -> Sequence[str]:
     return ()
 
 
-def _read_part(found: ServedMap, begin: int, length: int) -> bytes:
+def _read_part(found: MapFile, begin: int, length: int) -> bytes:
     try:
         with found.path.open("rb") as file:
             content = os.pread(file.fileno(), length, begin)
@@ -163,14 +146,14 @@ class ConsolePage:
         map_tiles: str = "",
         base_path: str = "",
         list_embedding_origins: ListOrigins = _list_none,
-        find_map: Callable[[], ServedMap | None] = _find_no_map,
+        map_folder: MapFolder | None = None,
     ) -> None:
         """`list_embedding_origins` says pages of which origins may embed a shared view."""
         self._folder = folder
         self._base_path = base_path
         self._map_tiles = map_tiles
         self._list_embedding_origins = list_embedding_origins
-        self._find_map = find_map
+        self._map_folder = map_folder
         self._headers = build_page_headers(build_policy(map_tiles))
         self._console: Console | None = None
         self._loading = asyncio.Lock()
@@ -198,7 +181,7 @@ class ConsolePage:
 
     async def _get_map_part(self, request: Request, fingerprint: str) -> Response:
         """A part of the operator's map, which browsers keep: another map has another name."""
-        found = await asyncio.to_thread(self._find_map)
+        found = await asyncio.to_thread(self._map_folder.find) if self._map_folder else None
         if found is None or found.fingerprint != fingerprint:
             raise NotFound("There is another map by now, or none; load the page again.")
         wanted = _RANGE.fullmatch(request.headers.get(b"range", b""))
@@ -206,18 +189,18 @@ class ConsolePage:
             raise BadInput("Ask for a part of the map: Range: bytes=0-16383.")
         begin, end = int(wanted[1]), min(int(wanted[2]), found.size - 1)
         if begin > end:
-            outside = (b"content-range", b"bytes */%d" % found.size)
-            return Response(416, b"", _MAP_MEDIA_TYPE, (*self._headers, outside))
+            headers = ((b"content-range", b"bytes */%d" % found.size),)
+            return Response(416, b"", _MAP_MEDIA_TYPE, (*self._headers, *headers))
         content = await asyncio.to_thread(
             _read_part, found, begin, min(end - begin + 1, RANGE_BYTES_MAX)
         )
         end = begin + len(content) - 1
-        headers = (
+        part_headers = (
             (b"content-range", b"bytes %d-%d/%d" % (begin, end, found.size)),
             (b"accept-ranges", b"bytes"),
             (b"etag", b'"%s"' % fingerprint.encode()),
         )
-        return Response(206, content, _MAP_MEDIA_TYPE, (*self._headers, *headers), IMMUTABLE)
+        return Response(206, content, _MAP_MEDIA_TYPE, (*self._headers, *part_headers), IMMUTABLE)
 
     async def redirect(self, request: Request, body: bytes) -> Response:
         """Add the slash at the end, relative in case that a proxy serves this below a path."""

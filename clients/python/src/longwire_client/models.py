@@ -26,6 +26,7 @@ ExportFormat = Literal["csv", "ndjson"]
 GrantType = Literal["client_credentials"]
 JobOutcome = Literal["changed", "failed", "skipped", "undone"]
 JobState = Literal["cancelled", "failed", "running", "succeeded", "waiting"]
+Language = Literal["de", "en", "fr"]
 ListedAlarms = Literal["all", "open", "resolved"]
 MeasurementClass = Literal["amount", "counter", "gauge", "state"]
 MessageFormat = Literal["cloudevents", "custom", "json", "raw"]
@@ -3608,6 +3609,11 @@ class Invitation(Input, frozen=True, kw_only=True, omit_defaults=True):
     role_id: str = field(name="roleId")
     """The role that they get."""
 
+    language: Literal["de", "en", "fr"] | None = None
+    """Of the mail, and of the user if there is none with this address yet; by default the
+    caller's. A user who has chosen one is written to in that.
+    """
+
 
 class InvitationAcceptance(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A group to whose membership the caller agrees."""
@@ -4786,6 +4792,9 @@ class NotificationMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     held_back: int | None = field(default=None, name="heldBack")
     """How many were suppressed since the last one."""
+
+    language: str | None = None
+    """In which the service writes to them; English for none."""
 
 
 class NotificationRef(Input, frozen=True, kw_only=True, omit_defaults=True):
@@ -7349,6 +7358,9 @@ class User(Model, frozen=True, kw_only=True, omit_defaults=True):
     gender: str | None = None
     """As the user writes it."""
 
+    language: str | None = None
+    """In which the service writes to them; English for none."""
+
     devices: VendorToken | None = None
     """The push token that was registered last."""
 
@@ -7367,6 +7379,9 @@ class UserChange(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     last_name: str | None = field(default=None, name="lastName")
     """The last name."""
+
+    language: Literal["de", "en", "fr"] | None = None
+    """In which the service writes to them; English for none."""
 
 
 class UserConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -7390,6 +7405,9 @@ class UserInput(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     firstname: str | None = None
     """The first name; with a small n in this request only."""
+
+    language: Literal["de", "en", "fr"] | None = None
+    """In which the service writes to them; English for none."""
 
 
 class VendorAcknowledgeCallback(Input, frozen=True, kw_only=True, omit_defaults=True):

@@ -16,6 +16,7 @@ from longwire.api.types import (
     GroupId,
     GroupPage,
     IfUpdatedAt,
+    LanguageName,
     Tags,
     parse_version,
 )
@@ -231,6 +232,16 @@ class Invitation(Body):
     email: Email
     group_id: GroupId
     role_id: Id
+    language: (
+        Annotated[
+            LanguageName,
+            Meta(
+                description="Of the mail, and of the user if there is none with this address yet;"
+                " by default the caller's. A user who has chosen one is written to in that."
+            ),
+        ]
+        | None
+    ) = None
 
 
 class MemberChange(Body):
@@ -410,6 +421,7 @@ def invite_member(context: Context, body: Invitation) -> GroupUserRelation:
         context.services.dispatch,
         context.services.sending_config.mail,
         context.services.quotas,
+        language=body.language,
     )
     return _show_membership(sent.membership, sent.mail, sent.url)
 

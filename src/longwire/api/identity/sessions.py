@@ -208,7 +208,8 @@ async def get_settings(context: AsyncContext) -> ConsoleSettings:
     The version, which ways to sign in there are, and the tiles of the map.
     """
     sign_in = context.services.sign_in
-    street_map = await asyncio.to_thread(sign_in.map_folder.find)
+    folder = sign_in.map_folder
+    street_map = await asyncio.to_thread(folder.find) if folder is not None else None
     named = street_map.attribution if street_map is not None else sign_in.map_attribution
     return ConsoleSettings(
         version=__version__,

@@ -4,13 +4,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
-from msgspec import Meta, field
+from msgspec import UNSET, Meta, field
 from msgspec.structs import asdict
 
 from longwire.api.identity.roles import Role
 from longwire.api.replies import Page, Shown
 from longwire.api.services import Context
-from longwire.api.types import Email, GenericReturnBoolean
+from longwire.api.types import Email, GenericReturnBoolean, LanguageName
 from longwire.clock import Moment
 from longwire.dates import format_optional_date
 from longwire.errors import conflicting_field, not_found
@@ -23,7 +23,7 @@ from longwire.store.database import Tx
 from longwire.store.identity import audit
 from longwire.store.identity import users as store
 from longwire.store.identity.users import PUSH_TOKENS
-from longwire.web.fields import Body, DateText, Id, Name, Paged, Query
+from longwire.web.fields import Body, Clearable, DateText, Id, Name, Paged, Query
 from longwire.web.routing import OWN, Route
 
 Token = Annotated[
@@ -64,6 +64,7 @@ class User(UserFields):
     """A user, as seen by themselves; `devices` is the push token registered last."""
 
     gender: str | None = None
+    language: LanguageName | None = None
     devices: VendorToken | None = None
 
 
@@ -96,6 +97,7 @@ class UserChange(Body):
     name: Name | None = None
     first_name: Name | None = None
     last_name: Name | None = None
+    language: Clearable[LanguageName] = UNSET
 
 
 class UserInput(Body):
@@ -105,6 +107,7 @@ class UserInput(Body):
     last_name: Name
     # `firstname` in requests, `firstName` in responses.
     first_name: Name | None = field(default=None, name="firstname")
+    language: LanguageName | None = None
 
 
 class VendorTokenInput(Body):
@@ -182,7 +185,11 @@ def update_user(context: Context, body: UserChange) -> User:
     """Update the caller's own user."""
     tx = context.tx
     user = users.get_current(tx, context.actor)
-    changes = {name: value for name, value in asdict(body).items() if value is not None}
+    given = asdict(body)
+    language = given.pop("language")
+    changes = {name: value for name, value in given.items() if value is not None}
+    if language is not UNSET:
+        changes["language"] = language
     changed = replace(user, **changes, updated_at=tx.now)
     store.USERS.save(tx, user, changed)
     audit.log(tx, context.actor, "user.update", user.id)
@@ -199,7 +206,12 @@ def create_user(context: Context, body: UserInput) -> User:
     if store.get_by_email(tx, body.email):
         raise conflicting_field("email", "is already in use")
     user = users.register(
-        tx, actor, body.email, first_name=body.first_name, last_name=body.last_name
+        tx,
+        actor,
+        body.email,
+        first_name=body.first_name,
+        last_name=body.last_name,
+        language=body.language,
     )
     return show_user(tx, user)
 

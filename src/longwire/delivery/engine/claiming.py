@@ -7,7 +7,7 @@ shows the fencing token of the claim; with an expired lease nothing is changed.
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from random import SystemRandom
+from secrets import SystemRandom
 from typing import NamedTuple
 
 import structlog

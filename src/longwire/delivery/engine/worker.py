@@ -4,7 +4,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from random import SystemRandom
+from secrets import SystemRandom
 
 from longwire.clock import SECOND, Moment
 from longwire.delivery.channel_handlers import BuildMessage, ComputedBuilder

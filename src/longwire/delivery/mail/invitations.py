@@ -5,7 +5,7 @@ nothing is queued.
 """
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -17,7 +17,7 @@ from longwire.delivery.http.egress import Egress
 from longwire.delivery.mail import mail_rules
 from longwire.delivery.mail.email_addresses import is_address, is_allowed_address
 from longwire.delivery.mail.smtp import MailConfig, OutboundMail, SmtpClient
-from longwire.identity import groups, invitations
+from longwire.identity import groups, invitations, languages
 from longwire.identity.groups import MembershipView
 from longwire.identity.sign_in_links import PAGE_PATH
 from longwire.ids import format_delivery_id
@@ -26,6 +26,7 @@ from longwire.quotas import Quotas
 from longwire.store.database import Tx
 from longwire.store.delivery.delivery_leases import ClaimedDelivery
 from longwire.store.identity import users as store_users
+from longwire.translations.catalogue import DEFAULT_LANGUAGE, translate
 
 SEAL_PURPOSE = "mail"
 
@@ -36,6 +37,7 @@ class InvitationMail(msgspec.Struct, frozen=True):
     to: str
     subject: str
     body: str
+    language: str = DEFAULT_LANGUAGE
 
 
 class MailHandler:
@@ -75,7 +77,7 @@ class MailSender:
     async def send(self, batch: OutboundBatch) -> Outcome:
         mail = msgspec.json.decode(batch.single.body, type=InvitationMail)
         return await self._client.send(
-            OutboundMail(batch.single.id, mail.to, mail.subject, mail.body, batch.at)
+            OutboundMail(batch.single.id, mail.to, mail.subject, mail.body, batch.at, mail.language)
         )
 
     async def close(self) -> None:
@@ -109,9 +111,18 @@ def invite_member(
     dispatch: DispatchContext,
     config: MailConfig,
     quotas: Quotas,
+    *,
+    language: str | None = None,
 ) -> SentInvitation:
     """Add a member by address; mail or show the link, again if they have not accepted yet."""
-    membership = groups.invite(tx, actor, email, group_id, role_id, quotas)
+    default = languages.get_of_actor(tx, actor)
+    membership = groups.invite(
+        tx, actor, email, group_id, role_id, quotas, language=language or default
+    )
+    user = store_users.USERS.get(tx, membership.user_id)
+    if user is not None and user.seen_at is None and language is not None:
+        # Who was never here has not chosen it: what was last chosen for them counts.
+        store_users.USERS.save(tx, user, replace(user, language=language))
     status = _get_mail_status(membership, email, config)
     if status is InvitationMailStatus.ACCEPTED:
         return SentInvitation(membership, status)
@@ -122,7 +133,7 @@ def invite_member(
     )
     mail_rules.reserve_mail(tx, group_id, config)
     mail_rules.reserve_invitation(tx, membership.user_id)
-    mail = _build_invitation(tx, actor, email, membership, config)
+    mail = _build_invitation(tx, actor, email, membership, config, language or default)
     # Sealed: whoever reads the database must not get in by its links.
     body = tx.keyring.seal(msgspec.json.encode(mail).decode(), SEAL_PURPOSE)
     channels.enqueue(tx, channel, dispatch, [("", body)])
@@ -153,28 +164,35 @@ def _build_shown_link(
 
 
 def _build_invitation(
-    tx: Tx, actor: Actor, email: str, membership: MembershipView, config: MailConfig
+    tx: Tx,
+    actor: Actor,
+    email: str,
+    membership: MembershipView,
+    config: MailConfig,
+    invited_in: str | None,
 ) -> InvitationMail:
     user = store_users.USERS.get(tx, membership.user_id)
     link = invitations.build_link(tx, config.base_url, membership.group.id, membership.user_id)
+    language = languages.choose(None if user is None else user.language, invited_in)
     return InvitationMail(
         # It signs in, so it goes to the address of the user, however somebody has typed that.
         to=user.email if user is not None else email,
-        subject="You are a member of a group now",
-        body=(
-            f"{_name_actor(tx, actor)} has made you a member of the group"
-            f" “{mail_rules.to_line(membership.group.name or membership.group.id)}”, with the role"
-            f" {mail_rules.to_line(membership.role.name)}.\n\n"
-            "Until you accept, the others see only this address of you, and the group sends you"
-            " nothing else. To accept, open this link within 24 hours, and press the button:\n\n"
-            f"{link}\n\nIf you have never signed in, that also signs you in. Else, or later, sign"
-            f" in at\n\n{config.base_url}{PAGE_PATH}"
+        subject=translate(language, "invitation.subject"),
+        body=translate(
+            language,
+            "invitation.body",
+            inviter=_name_actor(tx, actor, language),
+            group=mail_rules.to_line(membership.group.name or membership.group.id),
+            role=mail_rules.to_line(membership.role.name),
+            url=link,
+            page=f"{config.base_url}{PAGE_PATH}",
         ),
+        language=language,
     )
 
 
-def _name_actor(tx: Tx, actor: Actor) -> str:
+def _name_actor(tx: Tx, actor: Actor, language: str) -> str:
     user = store_users.USERS.get(tx, actor.id) if actor.kind == "user" else None
     if user is None:
-        return "A program that acts for the group"
+        return translate(language, "invitation.program")
     return f"{mail_rules.to_line(user.name)} ({user.email})" if user.name else user.email

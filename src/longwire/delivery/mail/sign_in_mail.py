@@ -12,18 +12,19 @@ from functools import partial
 import structlog
 
 from longwire.clock import Moment
-from longwire.dates import format_date
 from longwire.delivery.destinations.base import Delivered, Outcome
 from longwire.delivery.mail.email_addresses import is_address, is_allowed_address
 from longwire.delivery.mail.smtp import CONNECTIONS_MAX, MailConfig, OutboundMail, SmtpClient
 from longwire.errors import LongwireError, TooManyRequests, Unavailable
-from longwire.identity import sign_in_links
+from longwire.identity import languages, sign_in_links
 from longwire.identity.sign_in_links import LinkPurpose
 from longwire.identity.sign_in_methods import SignInChange
 from longwire.ids import new_id
 from longwire.model import Actor, Origin, User
 from longwire.store.database import Database, Tx
 from longwire.store.identity import users as store_users
+from longwire.translations.catalogue import translate
+from longwire.translations.dates import format_moment
 from longwire.work.rate_limits import RateLimiter
 
 WAITING_MAX = 200
@@ -32,12 +33,14 @@ NOTICES_BURST = 10
 NOTICES_PER_MINUTE = 1
 
 _CHANGES = {
-    SignInChange.PASSWORD_SET: "Your password was set",
-    SignInChange.TOTP_ENABLED: "An authenticator app was turned on",
-    SignInChange.TOTP_DISABLED: "Your authenticator app was turned off",
-    SignInChange.PASSKEY_CREATED: "A passkey was added",
-    SignInChange.PASSKEY_DELETED: "A passkey was deleted",
+    SignInChange.PASSWORD_SET: "sign_in_change.password_set",
+    SignInChange.TOTP_ENABLED: "sign_in_change.totp_enabled",
+    SignInChange.TOTP_DISABLED: "sign_in_change.totp_disabled",
+    SignInChange.PASSKEY_CREATED: "sign_in_change.passkey_created",
+    SignInChange.PASSKEY_DELETED: "sign_in_change.passkey_deleted",
 }
+_LINK_TEXTS = "sign_in.link_subject", "sign_in.link_body"
+_RESET_TEXTS = "sign_in.reset_subject", "sign_in.reset_body"
 
 log = structlog.get_logger()
 
@@ -60,6 +63,7 @@ class ChangeNotice:
     change: SignInChange
     origin: Origin
     at: Moment
+    language: str
 
 
 class SignInMailer:
@@ -92,7 +96,8 @@ class SignInMailer:
         """Have a user's change mailed to the user, once it is committed."""
         user = store_users.USERS.get(tx, actor.id)
         if user is not None and self._can_send_to(user.email):
-            notice = ChangeNotice(user.id, user.email, change, tx.origin, tx.now)
+            language = languages.choose(user.language)
+            notice = ChangeNotice(user.id, user.email, change, tx.origin, tx.now, language)
             tx.on_commit(partial(self._notify_from_any_thread, notice))
 
     def _notify_from_any_thread(self, notice: ChangeNotice) -> None:
@@ -144,19 +149,16 @@ class SignInMailer:
 
     async def _send_notice(self, notice: ChangeNotice) -> None:
         page = self._config.base_url + sign_in_links.PAGE_PATH
+        language = notice.language
+        at = format_moment(language, notice.at, with_seconds=True)
+        change = translate(language, _CHANGES[notice.change], at=at, address=notice.origin.address)
         mail = OutboundMail(
             id=new_id("mail"),
             to=notice.email,
-            subject="How you sign in has changed",
-            body=(
-                f"{_CHANGES[notice.change]}, at {format_date(notice.at)} from"
-                f" {notice.origin.address}.\n\n"
-                "If that was you, there is nothing to do. If not, somebody else has been signed in"
-                f" as you: sign in at {page}, set another password, delete passkeys and end"
-                " sessions that you do not know, and tell the operator, who can delete all ways to"
-                " sign in to your account."
-            ),
+            subject=translate(language, "sign_in_change.subject"),
+            body=translate(language, "sign_in_change.body", change=change, page=page),
             at=self._database.context.clock.now(),
+            language=language,
         )
         outcome = await self._client.send(mail)
         if not isinstance(outcome, Delivered):
@@ -166,17 +168,16 @@ class SignInMailer:
         purpose = LinkPurpose.RESET_PASSWORD if request.resets_password else LinkPurpose.CONFIRM
         url = sign_in_links.build_url(self._config.base_url, secret, purpose)
         minutes = sign_in_links.LIFETIME_S // 60
-        what = "set a new password" if request.resets_password else "sign in"
+        language = languages.choose(user.language)
+        subject, body = _RESET_TEXTS if request.resets_password else _LINK_TEXTS
+        values = {"minutes": minutes, "url": url, "address": request.origin.address}
         mail = OutboundMail(
             id=new_id("mail"),
             # The address that the user has, not how somebody has typed it.
             to=user.email,
-            subject="Your new password" if request.resets_password else "Your link to sign in",
-            body=(
-                f"To {what}, open this link within {minutes} minutes. It works once.\n\n{url}\n\n"
-                f"It was requested from {request.origin.address}. If that was not you, ignore this"
-                " mail: without the link nobody gets in."
-            ),
+            subject=translate(language, subject),
+            body=translate(language, body, **values),
             at=self._database.context.clock.now(),
+            language=language,
         )
         return await self._client.send(mail)

@@ -81,6 +81,7 @@ class OutboundMail:
     subject: str
     body: str
     at: Moment
+    language: str
     html: str | None = None  # the same as the body
     attachments: tuple[MailPart, ...] = ()
 
@@ -162,6 +163,7 @@ def build_mime_message(mail: OutboundMail, sender: str) -> EmailMessage:
         message.add_alternative(mail.html, subtype="html")
     for part in mail.attachments:
         _attach(message, part)
+    message["Content-Language"] = mail.language  # setting the content removes it
     return message
 
 

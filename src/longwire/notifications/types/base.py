@@ -29,6 +29,7 @@ from longwire.measurements.comparisons import is_measurement_name
 from longwire.measurements.definitions import NAME_CHARACTERS_MAX
 from longwire.notifications import geofences, schedules, templates
 from longwire.notifications.alarm_conditions import OnStale
+from longwire.translations.catalogue import DEFAULT_LANGUAGE, Language
 
 DAY_S = 86_400
 _SPAN_MAX = 365 * DAY_S
@@ -82,6 +83,7 @@ class NotificationMessage(msgspec.Struct, frozen=True, rename="camel"):
     reason: str
     message: dict[str, Any]  # what happened, as expressions see it
     held_back: int = 0  # how many were suppressed since the last one
+    language: str = DEFAULT_LANGUAGE  # of subject and body
 
 
 class NotificationContext(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -123,6 +125,17 @@ class ContactParams(ParamsBase, kw_only=True):
     subgroups: Annotated[
         bool, Meta(description="Notifications of the groups below may use it as well.")
     ] = False
+    language: (
+        Annotated[
+            Language,
+            Meta(
+                description="Of what is sent, for recipients that are not members with a language"
+                " of their own; else English.",
+                examples=["de"],
+            ),
+        ]
+        | None
+    ) = None
 
 
 class Params(ParamsBase, kw_only=True):

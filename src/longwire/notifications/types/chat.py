@@ -29,7 +29,7 @@ from longwire.delivery.destinations.base import (
 )
 from longwire.delivery.http.egress import Egress
 from longwire.errors import LongwireError, TooManyRequests, Unavailable
-from longwire.notifications import templates
+from longwire.notifications.default_texts import append_held_back
 from longwire.notifications.types.base import (
     ContactParams,
     Params,
@@ -137,7 +137,7 @@ class ChatSender(PublicService):
             reason = f"the notification {self.setup_hint}"
             return Refused(reason, code=FailureCode.NOT_CONFIGURED)
         message = decode_notification(batch)
-        body = templates.append_held_back(message.body, message.held_back)
+        body = append_held_back(message.body, message.held_back, message.language)
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 await self._in_flight.acquire()

@@ -15,7 +15,7 @@ from longwire.delivery.mail.smtp import (
     OutboundMail,
     SmtpClient,
 )
-from longwire.notifications import templates
+from longwire.notifications.default_texts import append_held_back
 from longwire.notifications.types.base import (
     ContactParams,
     ListTokens,
@@ -24,6 +24,7 @@ from longwire.notifications.types.base import (
     SendingConfig,
     decode_notification,
 )
+from longwire.notifications.values import to_one_line
 
 ADDRESSES_MAX = 50
 
@@ -105,9 +106,10 @@ class EmailSender:
         mail = OutboundMail(
             id=batch.single.id,
             to=batch.single.to,
-            subject=templates.to_one_line(message.subject) or templates.to_one_line(message.reason),
-            body=templates.append_held_back(message.body, message.held_back),
+            subject=to_one_line(message.subject) or to_one_line(message.reason),
+            body=append_held_back(message.body, message.held_back, message.language),
             at=batch.at,
+            language=message.language,
         )
         return await self._client.send(mail)
 

@@ -30,7 +30,8 @@ from longwire.delivery.destinations.http import (
 )
 from longwire.delivery.http.http_client_loader import load_http_client
 from longwire.delivery.http.http_limits import RESPONSE_BYTES_MAX
-from longwire.notifications import templates, webpush
+from longwire.notifications import webpush
+from longwire.notifications.default_texts import append_held_back
 from longwire.notifications.types.base import (
     ContactParams,
     ListTokens,
@@ -41,6 +42,7 @@ from longwire.notifications.types.base import (
     SendingConfig,
     decode_notification,
 )
+from longwire.notifications.values import ELLIPSIS, truncate
 
 if TYPE_CHECKING:
     import aiohttp
@@ -330,8 +332,8 @@ def build_payload(batch: OutboundBatch, message: NotificationMessage) -> dict[st
     """What the receiving application gets, truncated to what push services accept."""
     payload: dict[str, Any] = {
         "title": message.subject,
-        "body": templates.append_held_back(message.body, message.held_back),
-        "reason": templates.truncate(message.reason, 100),
+        "body": append_held_back(message.body, message.held_back, message.language),
+        "reason": truncate(message.reason, 100),
         "heldBack": message.held_back,
         "groupId": batch.single.group_id,
         "deviceId": batch.single.device_id,
@@ -345,8 +347,8 @@ def build_payload(batch: OutboundBatch, message: NotificationMessage) -> dict[st
 def truncate_utf8(text: str, bytes_max: int) -> str:
     """The longest tried prefix whose JSON encoding has at most so many bytes."""
     while len(json.dumps(text, ensure_ascii=False).encode()) - 2 > bytes_max:
-        prefix = text[: len(text) * 9 // 10].removesuffix(templates.ELLIPSIS)
-        text = prefix + templates.ELLIPSIS
+        prefix = text[: len(text) * 9 // 10].removesuffix(ELLIPSIS)
+        text = prefix + ELLIPSIS
     return text
 
 

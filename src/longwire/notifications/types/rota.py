@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from longwire.clock import Moment
+from longwire.delivery.destinations.base import list_invalid_fields
 from longwire.delivery.http.egress import Egress
 from longwire.notifications import schedules
 from longwire.notifications.schedules import Schedule, ScheduleTime
@@ -75,8 +76,9 @@ class RotaParams(ContactParams, kw_only=True):
     ]
 
     def validate(self, egress: Egress) -> list[tuple[str, str]]:
-        why = schedules.check_timezone(self.timezone)
-        return [*super().validate(egress), *([] if why is None else [("timezone", why)])]
+        language = None if self.language is None else "is that of the contact points on call"
+        wrong = {"timezone": schedules.check_timezone(self.timezone), "language": language}
+        return [*super().validate(egress), *list_invalid_fields(wrong)]
 
     def list_named(self) -> list[tuple[str, str]]:
         """The contact points that it names: (field on the wire, id)."""

@@ -71,8 +71,12 @@ class SQLite:
         *,
         synchronous: str = "FULL",
         is_secondary: bool = False,
+        pool_class: type[WorkerPool] = WorkerPool,
     ) -> None:
-        """A guest works beside the process that serves the file, and leaves checkpoints to it."""
+        """A guest works beside the process that serves the file, and leaves checkpoints to it.
+
+        `pool_class` runs the works, on threads unless somebody wants to decide when each one runs.
+        """
         self.context = context
         self._is_guest = is_secondary
         self.broken: str | None = None
@@ -91,7 +95,7 @@ class SQLite:
             isolation_level="AUTOCOMMIT",  # BEGIN and COMMIT are written out below
             hide_parameters=True,  # an error that is logged must not carry what was to be stored
         )
-        self._writer = WorkerPool(
+        self._writer = pool_class(
             "write",
             self._open_writer,
             threads=1,
@@ -100,7 +104,7 @@ class SQLite:
             is_atomic=True,
             on_death=self._break,
         )
-        self._readers = WorkerPool(
+        self._readers = pool_class(
             "read",
             self._open_reader,
             threads=READERS,

@@ -87,6 +87,20 @@ where id {in:ids}
     Reach.ALL: LIST_SOME,
 }
 
+LIST_LANGUAGES = Statement("""
+select user_account.email_key, user_account.language
+from user_account
+where user_account.email_key {in:keys}
+    and user_account.language is not null
+    and exists (
+        select 1
+        from member
+        where member.user_id = user_account.id
+            and member.accepted_at is not null
+            and member.group_id {in:group_ids}
+    )
+""")
+
 UPDATE_SEEN_AT = Statement("""
 update user_account
 set seen_at = :now
@@ -105,10 +119,12 @@ limit 1
 )
 
 LIST_GROUP_PUSH_TOKENS = Statement("""
-select push_token.user_id, push_token.digest
+select push_token.user_id, push_token.digest, user_account.language
 from push_token
 join member
     on member.user_id = push_token.user_id
+join user_account
+    on user_account.id = push_token.user_id
 where member.group_id = :home
     and member.accepted_at is not null
     and push_token.is_enabled
@@ -178,8 +194,17 @@ def get_latest_push_token(tx: Tx, user_id: str) -> PushToken | None:
     return PUSH_TOKENS.parse(row) if row else None
 
 
-def list_group_push_tokens(tx: Tx, group_id: str) -> list[tuple[str, bytes]]:
-    """(user, digest) of every enabled token of a group's own members who accepted."""
+def list_languages(
+    tx: Tx, addresses: Collection[str], group_ids: Collection[str]
+) -> dict[str, str]:
+    """By the key of an address: the language of who has it and is a member of one of the groups."""
+    keys = sorted({email_key(each) for each in addresses})
+    numbers = [schema.group_number(each) for each in group_ids]
+    return dict(tx.fetch(LIST_LANGUAGES, keys=keys, group_ids=numbers))
+
+
+def list_group_push_tokens(tx: Tx, group_id: str) -> list[tuple[str, bytes, str | None]]:
+    """User, digest and language of every enabled token of a group's own members who accepted."""
     return tx.fetch(LIST_GROUP_PUSH_TOKENS, home=schema.group_number(group_id))
 
 

@@ -21,6 +21,8 @@ user = sa.Table(
     # On whose account their requests go, if not on their own: the owner of the group that they were
     # invited to.
     sa.Column("sponsor_id", sa.Text),
+    # To be written to in; none for the default.
+    sa.Column("language", sa.Text),
 )
 
 credential = sa.Table(

@@ -411,7 +411,14 @@ class AsyncMembers(_Noun):
         )
         return AsyncPages(self._transport, call, lambda page: page.items)
 
-    async def invite(self, group_id: str, *, email: str, role_id: str) -> m.GroupUserRelation:
+    async def invite(
+        self,
+        group_id: str,
+        *,
+        email: str,
+        role_id: str,
+        language: Literal["de", "en", "fr"] | None = None,
+    ) -> m.GroupUserRelation:
         """Invite a user to a group.
 
         By e-mail address; the response does not reveal whether the user exists. The role can
@@ -428,7 +435,9 @@ class AsyncMembers(_Noun):
             "PUT",
             "/group/invite",
             m.GroupUserRelation,
-            body=encode(m.Invitation(group_id=group_id, email=email, role_id=role_id)),
+            body=encode(
+                m.Invitation(group_id=group_id, email=email, role_id=role_id, language=language)
+            ),
         )
         return await self._transport.request(call)
 
@@ -770,7 +779,14 @@ class AsyncUsers(_Noun):
         )
         return AsyncPages(self._transport, call, lambda page: page.items)
 
-    async def create(self, email: str, *, last_name: str, firstname: str | None = None) -> m.User:
+    async def create(
+        self,
+        email: str,
+        *,
+        last_name: str,
+        firstname: str | None = None,
+        language: Literal["de", "en", "fr"] | None = None,
+    ) -> m.User:
         """Create a user.
 
         The user belongs to no group and has no credentials; the operator issues those.
@@ -781,7 +797,11 @@ class AsyncUsers(_Noun):
             "POST",
             "/user",
             m.User,
-            body=encode(m.UserInput(email=email, last_name=last_name, firstname=firstname)),
+            body=encode(
+                m.UserInput(
+                    email=email, last_name=last_name, firstname=firstname, language=language
+                )
+            ),
         )
         return await self._transport.request(call)
 
@@ -792,6 +812,7 @@ class AsyncUsers(_Noun):
         name: str | None = None,
         first_name: str | None = None,
         last_name: str | None = None,
+        language: Literal["de", "en", "fr"] | None = None,
     ) -> m.User:
         """Update the caller's own user.
 
@@ -802,7 +823,13 @@ class AsyncUsers(_Noun):
             "/user",
             m.User,
             body=encode(
-                m.UserChange(gender=gender, name=name, first_name=first_name, last_name=last_name)
+                m.UserChange(
+                    gender=gender,
+                    name=name,
+                    first_name=first_name,
+                    last_name=last_name,
+                    language=language,
+                )
             ),
         )
         return await self._transport.request(call)

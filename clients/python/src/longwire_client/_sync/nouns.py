@@ -411,7 +411,14 @@ class Members(_Noun):
         )
         return Pages(self._transport, call, lambda page: page.items)
 
-    def invite(self, group_id: str, *, email: str, role_id: str) -> m.GroupUserRelation:
+    def invite(
+        self,
+        group_id: str,
+        *,
+        email: str,
+        role_id: str,
+        language: Literal["de", "en", "fr"] | None = None,
+    ) -> m.GroupUserRelation:
         """Invite a user to a group.
 
         By e-mail address; the response does not reveal whether the user exists. The role can
@@ -428,7 +435,9 @@ class Members(_Noun):
             "PUT",
             "/group/invite",
             m.GroupUserRelation,
-            body=encode(m.Invitation(group_id=group_id, email=email, role_id=role_id)),
+            body=encode(
+                m.Invitation(group_id=group_id, email=email, role_id=role_id, language=language)
+            ),
         )
         return self._transport.request(call)
 
@@ -766,7 +775,14 @@ class Users(_Noun):
         )
         return Pages(self._transport, call, lambda page: page.items)
 
-    def create(self, email: str, *, last_name: str, firstname: str | None = None) -> m.User:
+    def create(
+        self,
+        email: str,
+        *,
+        last_name: str,
+        firstname: str | None = None,
+        language: Literal["de", "en", "fr"] | None = None,
+    ) -> m.User:
         """Create a user.
 
         The user belongs to no group and has no credentials; the operator issues those.
@@ -777,7 +793,11 @@ class Users(_Noun):
             "POST",
             "/user",
             m.User,
-            body=encode(m.UserInput(email=email, last_name=last_name, firstname=firstname)),
+            body=encode(
+                m.UserInput(
+                    email=email, last_name=last_name, firstname=firstname, language=language
+                )
+            ),
         )
         return self._transport.request(call)
 
@@ -788,6 +808,7 @@ class Users(_Noun):
         name: str | None = None,
         first_name: str | None = None,
         last_name: str | None = None,
+        language: Literal["de", "en", "fr"] | None = None,
     ) -> m.User:
         """Update the caller's own user.
 
@@ -798,7 +819,13 @@ class Users(_Noun):
             "/user",
             m.User,
             body=encode(
-                m.UserChange(gender=gender, name=name, first_name=first_name, last_name=last_name)
+                m.UserChange(
+                    gender=gender,
+                    name=name,
+                    first_name=first_name,
+                    last_name=last_name,
+                    language=language,
+                )
             ),
         )
         return self._transport.request(call)

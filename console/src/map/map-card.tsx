@@ -1,6 +1,6 @@
 // What is said about a place on the map, beside it; on a phone at the bottom. Escape closes it, and the
 // focus goes back to what was pressed.
-import { useEffect, useRef, useState, type CSSProperties, type ReactNode } from "react";
+import { useEffect, useRef, useState, type ReactNode } from "react";
 import { nearestLng, type Place } from "./geometry";
 import { useLeaflet } from "./map-view";
 import { t } from "~/messages/map";
@@ -54,9 +54,8 @@ export function MapCard({ place, label, title, onClose, children }: { place: Pla
     element?.addEventListener("keydown", onKey);
     return () => element?.removeEventListener("keydown", onKey);
   }, []);
-  const position = { "--card-x": `${at.x}px`, "--card-y": `${at.y}px` } as CSSProperties;
   return (
-    <section ref={card} className="map-card" aria-label={label} tabIndex={-1} style={position}>
+    <section ref={card} className="map-card" aria-label={label} tabIndex={-1} style={{ left: at.x, top: at.y }}>
       <div className="map-card-head">
         {title}
         <button type="button" className="map-card-close" aria-label={t("Close")} onClick={onClose}>

@@ -14,7 +14,7 @@ from longwire.map_archives.sources import FileSource
 from tests.console.browser import seed_devices
 from tests.console.conftest import OpenConsole
 from tests.map_tiles import build_streets
-from tests.world import Person, World, ok
+from tests.world import Person, World, ok, record_of
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
 
@@ -93,9 +93,7 @@ def test_a_point_says_what_it_is_without_leaving_the_map(world: World, browse: O
     harbour = ada.group("Harbour")
     [device] = seed_devices(ada, harbour, 1)
     place(ada, [device], *ROTTERDAM)
-    timestamp = world.clock.now() // 1_000
-    record = {"deviceId": device, "timestamp": timestamp, "data": json.dumps({"celsius": 4.5})}
-    ok(ada.post("/device/data", record))
+    ok(ada.post("/device/data", record_of(device, data=json.dumps({"celsius": 4.5}))))
     name = ok(ada.get("/device", deviceId=device))["name"]
     with browse(world, ada) as console:
         page = console.open(f"/g/{harbour}/map?at=51.95,4.14,12")
@@ -154,14 +152,16 @@ def test_a_geofence_is_changed_and_a_new_one_made_with_keys_alone(
         expect(page).to_have_url(re.compile("notifications/new.*area="))
 
 
-# How many colours are drawn on the tile of streets in the middle: of water, land, roads and names.
-COLOURS = """() => {
-  const canvas = [...document.querySelectorAll("canvas.leaflet-tile-loaded")].at(-1);
-  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-  const found = new Set();
-  for (let at = 0; at < data.length; at += 4)
-    if (data[at + 3] === 255) found.add(data[at] << 16 | data[at + 1] << 8 | data[at + 2]);
-  return found.size;
+# Whether a tile has the colour of main roads, which only a street map has.
+HAS_ROADS = """() => {
+  const road = getComputedStyle(document.documentElement).getPropertyValue("--map-highway").trim();
+  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(road.slice(at, at + 2), 16));
+  return [...document.querySelectorAll("canvas.leaflet-tile-loaded")].some((canvas) => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    for (let at = 0; at < data.length; at += 4)
+      if (data[at] === red && data[at + 1] === green && data[at + 2] === blue) return true;
+    return false;
+  });
 }"""
 
 
@@ -188,7 +188,7 @@ def test_streets_come_from_the_file_that_the_operator_has_added(
         expect(page.get_by_text("© OpenStreetMap, Natural Earth, GeoNames")).to_be_visible()
         page.locator("canvas.leaflet-tile-loaded").first.wait_for()
         # Closer than the file goes, its finest tiles are enlarged.
-        page.wait_for_function(f"() => ({COLOURS})() > 3")
+        page.wait_for_function(HAS_ROADS, polling=500)
         assert set(asked) == {206}
         expect(page.get_by_text("No street map here")).to_have_count(0)
 

@@ -62,8 +62,14 @@ void instance.init({
   interpolation: { escapeValue: false, alwaysFormat: true },
 });
 
+// French counts a million as many, and writes it like any other number.
+function withMany(messages: Messages): Messages {
+  const others = Object.entries(messages).filter(([key]) => key.endsWith("_other"));
+  return { ...Object.fromEntries(others.map(([key, text]) => [key.replace(/_other$/, "_many"), text])), ...messages };
+}
+
 export function catalogue<M extends Messages>(area: string, messages: Readonly<Record<Language, M>>): Catalogue<KeyOf<M> & string> {
-  for (const [name, own] of Object.entries(messages)) instance.addResourceBundle(name, area, own);
+  for (const [name, own] of Object.entries(messages)) instance.addResourceBundle(name, area, withMany(own));
   const lookUp = instance.getFixedT(null, area);
   const t = (key: string, values: Values<string | number | null | undefined> = {}) => lookUp(key, values);
   const rich = (key: string, values: Values<ReactNode>) => {

@@ -28,7 +28,7 @@ CALLERS = ("operator", "administrator", "manager", "narrow", "viewer", "nobody")
 SKIPPED = re.compile("Sign out|^Copy|Download|^Close$|^Cancel$|^Dismiss$")
 # What is said instead of something that may not be seen.
 NOT_SEEN = re.compile(
-    "may not see this|but not its|There is no such|those who run the service|Choose a group first"
+    "may not see this|There is no such|those who run the service|Choose a group first"
 )
 HOLD_MS = 9_000  # after which a deletion is sent
 PAUSE_MS = 500  # after which what was typed is looked at

@@ -8,7 +8,7 @@ import { PageHeader } from "~/ui/page";
 import { Why } from "~/ui/why";
 import { t } from "~/messages/frame";
 
-export function Guarded({ groupId, operation, title, what, children }: { groupId: string; operation: Operation; title: string; what: string; children: ReactNode }) {
+export function Guarded({ groupId, operation, title, children }: { groupId: string; operation: Operation; title: string; children: ReactNode }) {
   const rights = useRights(groupId);
   const group = useQuery(groupQuery(groupId));
   // Until they are known the screen loads: most may see what they open.
@@ -18,7 +18,7 @@ export function Guarded({ groupId, operation, title, what, children }: { groupId
       <PageHeader title={title} above={group.data?.name} />
       <div className="state">
         <p>
-          {t.rich("YouSeeNameButNotIts", { name: group.data?.name ?? t("thisGroup"), what, why: <Why operation={operation} groupId={groupId} /> })}
+          {t.rich("YouSeeNameButMayNotSeeThis", { name: group.data?.name ?? t("thisGroup"), why: <Why operation={operation} groupId={groupId} /> })}
         </p>
       </div>
     </>

@@ -38,7 +38,7 @@ def test_a_viewer_is_shown_who_can_help_instead_of_a_refusal(
         page.keyboard.press("Escape")
         # By an address one gets there, and reads why there is nothing.
         page.evaluate(GO, f"/g/{harbour}/live")
-        expect(page.get_by_text("You see Harbour, but not its records.")).to_be_visible()
+        expect(page.get_by_text("You see Harbour, but may not see this.")).to_be_visible()
         expect(page.get_by_role("button", name="Live updates: off")).to_be_visible()
         page.evaluate(GO, f"/g/{harbour}/overview")
         page.get_by_role("button", name="Why?").click()

@@ -314,7 +314,7 @@ function Alarms() {
 export function AlarmsPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /group/alarms" title={t("Alarms")} what={t("itsAlarms")}>
+    <Guarded groupId={groupId} operation="GET /group/alarms" title={t("Alarms")}>
       <Alarms />
     </Guarded>
   );

@@ -201,7 +201,7 @@ function AuditLog() {
 export function AuditPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /group/audit" title={t("AuditLog")} what={t("auditLog")}>
+    <Guarded groupId={groupId} operation="GET /group/audit" title={t("AuditLog")}>
       <AuditLog />
     </Guarded>
   );

@@ -9,7 +9,7 @@ import { mayCall, useRights } from "~/api/may";
 import type { Operation } from "~/api/permissions";
 import { MoveDialog, TypeDialog } from "~/pages/devices/bulk-dialogs";
 import type { BulkAction } from "~/pages/devices/bulk-actions";
-import { lengthWords, silentAfterMs, silentSince } from "~/pages/devices/device-state";
+import { silentAfterMs, silentSince } from "~/pages/devices/device-state";
 import { BatteryText } from "~/pages/devices/devices-page";
 import { ObjectChanges } from "~/pages/audit/object-changes";
 import { useRange } from "~/frame/page-state";
@@ -17,7 +17,7 @@ import { isSample } from "~/pages/overview/sample";
 import { SampleBar } from "~/pages/overview/sample-bar";
 import { preferences, setPreference } from "~/preferences";
 import { ShareDialog } from "~/share/share-dialog";
-import { ago, duration } from "~/time";
+import { ago, distanceWords, duration } from "~/time";
 import { Button } from "~/ui/button";
 import { IdText } from "~/ui/copy";
 import { Menu, type MenuItem } from "~/ui/menu";
@@ -86,7 +86,7 @@ function SeenState({ device }: { device: Device }) {
   return (
     <span className="device-state">
       {since !== null ? (
-        <Pill tone="warn">{t("silentFor", { length: lengthWords(now - since) })}</Pill>
+        <Pill tone="warn">{t("silentFor", { length: distanceWords(now - since) })}</Pill>
       ) : device.seenAt ? (
         <Pill tone="good">{t("seenAgo", { ago: ago(device.seenAt, now) })}</Pill>
       ) : (

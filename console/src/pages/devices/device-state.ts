@@ -1,6 +1,5 @@
 // What a row says about a device: its charge, and whether it has been silent for too long.
 import type { Schemas } from "~/api/client";
-import { LOCALE } from "~/i18n";
 
 export const BATTERY_LOW_PERCENT = 20;
 const INTERVAL_S_MAX = 366 * 86_400;
@@ -31,14 +30,6 @@ export function silentAfterMs(configuration: string | null | undefined): number 
   const given = parsed as Record<string, unknown>;
   if (given.silentAfterSeconds !== undefined && given.silentAfterSeconds !== null) return interval(given.silentAfterSeconds, 1);
   return interval(given.reportEverySeconds, 2) ?? interval(given.heartbeatEverySeconds, 2);
-}
-
-// How long something has lasted: "4 min", "3 days".
-export function lengthWords(ms: number): string {
-  const days = Math.floor(ms / 86_400_000);
-  if (days >= 1) return days.toLocaleString(LOCALE, { style: "unit", unit: "day", unitDisplay: "long" });
-  if (ms >= 3_600_000) return `${Math.floor(ms / 3_600_000)} h`;
-  return ms >= 60_000 ? `${Math.floor(ms / 60_000)} min` : `${Math.max(0, Math.floor(ms / 1_000))} s`;
 }
 
 // Since when a device is silent, or null. One that was never seen is not: it may be in storage.

@@ -23,9 +23,9 @@ import { Empty, ErrorState, Loading, NoMatch } from "~/ui/state";
 import { Table, type Column } from "~/ui/table";
 import { TimeText, useNow } from "~/ui/time-text";
 import { Locked } from "~/ui/why";
-import { formatTime, momentOf } from "~/time";
+import { distanceWords, formatTime, momentOf } from "~/time";
 import { BulkBar } from "./bulk-bar";
-import { BATTERY_LOW_PERCENT, batteryPercent, lengthWords, silentSince } from "./device-state";
+import { BATTERY_LOW_PERCENT, batteryPercent, silentSince } from "./device-state";
 import { DeviceFilters } from "./device-filters";
 import { DevicesExportDialog } from "./export-dialog";
 import { NewDeviceDialog } from "./new-device-dialog";
@@ -67,7 +67,7 @@ export function LastSeen({ device }: { device: Device }) {
     );
   return (
     <span className="last-seen">
-      <Pill tone="warn">{t("silentFor", { length: lengthWords(now - since) })}</Pill>{" "}
+      <Pill tone="warn">{t("silentFor", { length: distanceWords(now - since) })}</Pill>{" "}
       {device.seenAt ? <TimeText at={device.seenAt} precision="minute" /> : <span className="ink-3">{t("neverSeen")}</span>}
     </span>
   );
@@ -102,7 +102,7 @@ function CurrentValue({ item, value }: { item: Pick<GroupMeasurement, "name" | "
           {item.unit && <span className="ink-2"> {item.unit}</span>}
           {moment !== null && (
             <span className="value-age ink-3" title={formatTime(moment, zone)}>
-              {lengthWords(Math.abs(now - moment))}
+              {distanceWords(Math.abs(now - moment))}
             </span>
           )}
         </>
@@ -329,7 +329,7 @@ function Devices() {
 export function DevicesPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /devices" title={t("Devices")} what="devices">
+    <Guarded groupId={groupId} operation="GET /devices" title={t("Devices")}>
       <Devices />
     </Guarded>
   );

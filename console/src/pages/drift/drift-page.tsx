@@ -116,7 +116,7 @@ function Drift() {
 export function DriftPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /group/drift" title={t("ConfigurationDrift")} what="devices">
+    <Guarded groupId={groupId} operation="GET /group/drift" title={t("ConfigurationDrift")}>
       <Drift />
     </Guarded>
   );

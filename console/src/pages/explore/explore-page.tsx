@@ -222,7 +222,7 @@ function Explore() {
 export function ExplorePage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /group/series" title={t("Explore")} what={t("itsValues")}>
+    <Guarded groupId={groupId} operation="GET /group/series" title={t("Explore")}>
       <Explore key={groupId} />
     </Guarded>
   );

@@ -119,7 +119,7 @@ function Jobs() {
 export function JobsPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /jobs" title={t("Jobs")} what="jobs">
+    <Guarded groupId={groupId} operation="GET /jobs" title={t("Jobs")}>
       <Jobs />
     </Guarded>
   );

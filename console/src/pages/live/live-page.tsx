@@ -366,7 +366,7 @@ function DeviceList({ source, change }: { source: LiveSource; change: ChangeSear
 export function LivePage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /live" title={t("Live")} what="records">
+    <Guarded groupId={groupId} operation="GET /live" title={t("Live")}>
       <Live />
     </Guarded>
   );

@@ -295,7 +295,7 @@ function Positions() {
 export function MapPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /group/positions" title={t("Map")} what="positions">
+    <Guarded groupId={groupId} operation="GET /group/positions" title={t("Map")}>
       <Positions />
     </Guarded>
   );

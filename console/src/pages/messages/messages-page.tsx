@@ -111,7 +111,7 @@ function Messages() {
 export function MessagesPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /connector/messages" title={t("Deliveries")} what="deliveries">
+    <Guarded groupId={groupId} operation="GET /connector/messages" title={t("Deliveries")}>
       <Messages />
     </Guarded>
   );

@@ -351,7 +351,7 @@ function ChangeRow({ entry }: { entry: Schemas["AuditEntry"] }) {
 export function OverviewPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /group/overview" title={t("Overview")} what={t("metrics")}>
+    <Guarded groupId={groupId} operation="GET /group/overview" title={t("Overview")}>
       <Overview />
     </Guarded>
   );

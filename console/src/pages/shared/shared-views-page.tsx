@@ -164,7 +164,7 @@ function SharedViews() {
 export function SharedViewsPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /group/shares" title={t("SharedViews")} what={t("sharedViews")}>
+    <Guarded groupId={groupId} operation="GET /group/shares" title={t("SharedViews")}>
       <SharedViews />
     </Guarded>
   );

@@ -190,7 +190,7 @@ function UnknownDevices() {
 export function UnknownDevicesPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /group/unknownDevices" title={t("UnknownDevices")} what="devices">
+    <Guarded groupId={groupId} operation="GET /group/unknownDevices" title={t("UnknownDevices")}>
       <UnknownDevices />
     </Guarded>
   );

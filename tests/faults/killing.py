@@ -43,7 +43,7 @@ POINTS: Mapping[str, Point] = {
     # What a silence has held back, what is repeated and what is escalated.
     "send": Point(alarms, "send_due", lambda _, result: bool(result[0])),
     "group": Point(alarm_work, "send_grouped", lambda _, channels: bool(channels)),
-    "file": Point(reports, "insert_chunk", lambda *_: True),
+    "file": Point(reports.FILES, "insert", lambda *_: True),
     "report": Point(reports, "finish", lambda _, is_first: bool(is_first)),
 }
 

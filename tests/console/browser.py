@@ -31,7 +31,7 @@ FIND_VIOLATIONS = """levels => axe.run(document, {
 DESKTOP = {"width": 1360, "height": 900}
 PHONE = {"width": 375, "height": 800}
 # The only things that the console may keep in the browser.
-STORED = {"theme", "density", "zone", "keys", "side", "scope"}
+STORED = {"theme", "density", "language", "zone", "keys", "side", "scope"}
 OF_THE_SERVICE = {"lastGroup", "views"}
 
 # Requests that are on their way.
@@ -157,6 +157,7 @@ def open_console(
     `url` is that of the service, if it is not the world's own, as behind a proxy.
     """
     options.setdefault("timezone_id", "Europe/Amsterdam")
+    options.setdefault("locale", "en-GB")
     context = chromium.new_context(viewport=size, reduced_motion="reduce", **options)  # type: ignore[arg-type]
     context.set_default_timeout(PATIENCE_MS)
     try:

@@ -44,6 +44,7 @@ BETTER = {
 FILLING = "live"
 PICTURE_MAX = 200_000
 SIZES = {"desktop": (1_360, 900), "phone": (375, 800)}
+LOCALES = {"en": "en-GB", "de": "de-DE", "fr": "fr-FR"}
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 DEMO = ("demo", "--json", "--port", "0", "--seed", "1", "--rate", "2")
 PATIENCE_MS = 30_000
@@ -124,7 +125,7 @@ def take_screens(context: BrowserContext, demo: dict[str, Any], names: set[str],
         take_one(FILLING, filling)
 
 
-def take_all(browser: Browser, demo: dict[str, Any], names: set[str]) -> None:
+def take_all(browser: Browser, demo: dict[str, Any], names: set[str], language: str) -> None:
     for size, (width, height) in SIZES.items():
         for theme in THEMES:
             context = browser.new_context(
@@ -132,9 +133,14 @@ def take_all(browser: Browser, demo: dict[str, Any], names: set[str]) -> None:
                 color_scheme=theme,
                 reduced_motion="reduce",
                 timezone_id="Europe/Amsterdam",
-                locale="en-GB",
+                locale=LOCALES[language],
             )
-            take_screens(context, demo, names, f"{size}-{theme}")
+            take_screens(
+                context,
+                demo,
+                names,
+                f"{size}-{theme}" if language == "en" else f"{size}-{theme}-{language}",
+            )
             context.close()
 
 
@@ -152,14 +158,16 @@ def choose(names: set[str]) -> None:
 
 
 def main() -> None:
-    """Names of screens, if given, are the only ones that are taken."""
-    names = set(sys.argv[1:])
+    """Names of screens, if given, are the only ones that are taken; `de` or `fr` is a language."""
+    names = set(sys.argv[1:]) - LOCALES.keys()
+    language = next((each for each in sys.argv[1:] if each in LOCALES), "en")
     FOLDER.mkdir(parents=True, exist_ok=True)
     with run_demo() as demo, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=PATH, args=[*FLAGS])
-        take_all(browser, demo, names)
+        take_all(browser, demo, names, language)
         browser.close()
-    choose(names)
+    if language == "en":
+        choose(names)
 
 
 if __name__ == "__main__":

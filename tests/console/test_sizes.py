@@ -11,10 +11,10 @@ from longwire.web.static_files import StaticFile
 from tests.chromium import require_console
 
 KB = 1_000
-FIRST_SCRIPTS_MAX = 170 * KB
+FIRST_SCRIPTS_MAX = 190 * KB  # 20 of them are words, in three languages
 CHUNK_MAX = 60 * KB  # that of the map is the largest
 STYLE_MAX = 15 * KB
-ALL_MAX = 2_800 * KB  # not compressed; 1,100 of it are the map and its names
+ALL_MAX = 3_200 * KB  # not compressed; 400 of it are words, 1,100 of it are the map and its names
 MAP_MAX = 600 * KB  # the built-in map, compressed
 
 _IMPORT = re.compile(r"""(?:\bfrom|\bimport)\s*["'`]\./([\w.-]+\.js)["'`]""")

@@ -23,3 +23,10 @@ test("only what differs is shown, and space around it is no difference", () => {
   const name = { label: "Name", mine: "To the lake", theirs: "To the sea" };
   expect(differing([name, { label: "Filter", mine: "true ", theirs: "true" }])).toEqual([name]);
 });
+
+test("a field that the newer version no longer has goes with it, unless I changed it", () => {
+  const base = { values: { silentAfterSeconds: { text: "60" } } as Record<string, { text: string }>, other: "" };
+  expect(mergeForms(base, base, { values: {}, other: "" })).toEqual({ values: {}, other: "" });
+  const mine = { ...base, values: { silentAfterSeconds: { text: "90" } } };
+  expect(mergeForms(base, mine, { values: {}, other: "" })).toEqual(mine);
+});

@@ -14,6 +14,8 @@ export function mergeForms<Form extends object>(base: Form, mine: Form, theirs: 
   const merged = { ...theirs };
   for (const name of Object.keys(mine) as (keyof Form)[]) {
     const value = mine[name];
+    // Not changed by me: theirs, which may not have it any more.
+    if (JSON.stringify(value) === JSON.stringify(base[name])) continue;
     if (typeof value === "object" && value !== null) merged[name] = mergeForms((base[name] ?? {}) as object, value, (theirs[name] ?? {}) as object) as typeof value;
     else if ((value ?? "") !== (base[name] ?? "")) merged[name] = value;
   }

@@ -70,7 +70,7 @@ def test_a_mailed_link_signs_in_when_a_button_is_pressed_and_another_session_is_
         # The address that links had before there was a console; the fragment is kept.
         page.goto(f"{world.url}{mailed}")
         page.get_by_role("button", name="Continue").click()
-        expect(page.get_by_role("alert")).to_contain_text("unknown, wrong or expired")
+        expect(page.get_by_role("alert")).to_contain_text("no longer valid")
 
 
 def test_a_person_resets_the_password_turns_on_codes_and_signs_in_with_both(

@@ -148,6 +148,7 @@ def test_the_palette_does_what_a_person_may_do_and_offers_nothing_else(
         console.check_accessibility()
     with browse(world, grace) as console:
         page = console.open(f"/g/{harbour}/devices")
+        expect(page.get_by_role("heading", level=1, name="Devices")).to_be_visible()
         page.keyboard.press("Control+k")
         expect(page.get_by_role("option", name="Overview")).to_be_visible()
         for verb in ("New connector", "Invite somebody", "Acknowledge alarms", "New device"):

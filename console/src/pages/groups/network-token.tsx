@@ -11,7 +11,8 @@ import { Command } from "~/ui/command";
 import { Card } from "~/ui/page";
 import { Tabs } from "~/ui/tabs";
 import { showToast } from "~/ui/toast";
-import { NETWORKS, NETWORK_NAMES, commandOf, fieldsOf, type NetworkId } from "./networks";
+import { NETWORKS, type NetworkId } from "./network-ids";
+import { NETWORK_NAMES, commandOf, fieldsOf } from "./networks";
 import { t } from "~/messages/groups";
 
 const SHOWN_MS = 300_000;

@@ -1,9 +1,7 @@
 // How each network is told to report here: the names of the fields in its own form, and a message such
 // as it sends. Names in forms of others are as they stand there, in every language.
 import { t } from "~/messages/groups";
-
-export const NETWORKS = ["chirpstack", "ttn", "loriot", "thingpark", "vendor", "mqtt", "http"] as const;
-export type NetworkId = (typeof NETWORKS)[number];
+import type { NetworkId } from "./network-ids";
 
 export const NETWORK_NAMES: Readonly<Record<NetworkId, string>> = {
   chirpstack: "ChirpStack",
@@ -14,10 +12,6 @@ export const NETWORK_NAMES: Readonly<Record<NetworkId, string>> = {
   mqtt: "MQTT",
   http: "HTTP",
 };
-
-export function isNetworkId(text: string | undefined): text is NetworkId {
-  return NETWORKS.some((each) => each === text);
-}
 
 export interface FormField {
   readonly name: string;

@@ -1,5 +1,5 @@
 import { textParam, type RawSearch } from "~/search";
-import { isNetworkId, type NetworkId } from "./networks";
+import { isNetworkId, type NetworkId } from "./network-ids";
 
 export interface GroupsSearch {
   q?: string | undefined;

@@ -1,4 +1,4 @@
-import { isNetworkId, type NetworkId } from "~/pages/groups/networks";
+import { isNetworkId, type NetworkId } from "~/pages/groups/network-ids";
 import { textParam, type RawSearch } from "~/search";
 
 export interface OverviewSearch {

@@ -1,1 +1,1 @@
-import{H as e}from"./ui.js";import{rt as t}from"./index.js";import{i as n,r}from"./trace-view.js";var i=e(),a=t(`/frame/r/$recordId`);function o(){let{recordId:e}=a.useParams();return(0,i.jsx)(r,{query:n({recordId:e})})}export{o as RecordTracePage};
+import{H as e}from"./ui.js";import{$ as t}from"./index.js";import{i as n,r}from"./trace-view.js";var i=e(),a=t(`/frame/r/$recordId`);function o(){let{recordId:e}=a.useParams();return(0,i.jsx)(r,{query:n({recordId:e})})}export{o as RecordTracePage};

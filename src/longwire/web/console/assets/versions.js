@@ -1,1 +1,1 @@
-function e(e){return e.filter(e=>e.mine.trim()!==e.theirs.trim())}function t(e,n,r){let i={...r};for(let a of Object.keys(n)){let o=n[a];typeof o==`object`&&o?i[a]=t(e[a]??{},o,r[a]??{}):(o??``)!==(e[a]??``)&&(i[a]=o)}return i}export{t as n,e as t};
+function e(e){return e.filter(e=>e.mine.trim()!==e.theirs.trim())}function t(e,n,r){let i={...r};for(let a of Object.keys(n)){let o=n[a];JSON.stringify(o)!==JSON.stringify(e[a])&&(typeof o==`object`&&o?i[a]=t(e[a]??{},o,r[a]??{}):(o??``)!==(e[a]??``)&&(i[a]=o))}return i}export{t as n,e as t};

@@ -31,8 +31,18 @@ function chosenLanguage(): Language {
 }
 
 export const language = chosenLanguage();
+
+// Some browsers name what the system is set to, such as en-US@posix, which no number can be written with.
+function isLocale(text: string): boolean {
+  try {
+    return Intl.getCanonicalLocales(text).length === 1;
+  } catch {
+    return false;
+  }
+}
+
 // Numbers and dates: as the reader's region writes them, if the browser names one of this language.
-export const LOCALE = browserLanguages.find((each) => each.startsWith(`${language}-`)) ?? (language === "en" ? "en-GB" : language);
+export const LOCALE = browserLanguages.find((each) => each.startsWith(`${language}-`) && isLocale(each)) ?? (language === "en" ? "en-GB" : language);
 
 if (typeof document !== "undefined") {
   document.documentElement.lang = language;

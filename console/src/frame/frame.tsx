@@ -6,10 +6,11 @@ import { ApiProblem, onIgnored, onRefused, onSignedOut, reportSignedOut } from "
 import { groupQuery, queryClient, sessionQuery } from "~/api/queries";
 import { retryLive } from "~/live/connection";
 import { preferences, setPreference, usePreferences } from "~/preferences";
+import { forgetDrafts } from "~/ui/drafts";
 import { LeaveGuard } from "~/ui/leave-guard";
 import { Menu } from "~/ui/menu";
 import { ErrorState } from "~/ui/state";
-import { Toasts, newestAction, runAction, showToast } from "~/ui/toast";
+import { Toasts, dropHeld, newestAction, runAction, showToast } from "~/ui/toast";
 import { useShortcuts } from "~/ui/keys";
 import { zoneLabel } from "~/time";
 import { signOut } from "~/session";
@@ -123,7 +124,12 @@ function useSamePerson(): void {
   const first = useRef(id);
   useEffect(() => {
     first.current ??= id;
-    if (id !== undefined && id !== first.current) window.location.reload();
+    if (id !== undefined && id !== first.current) {
+      // Nobody may stay with it, so that nobody is asked.
+      forgetDrafts();
+      dropHeld();
+      window.location.reload();
+    }
     if (session === null) reportSignedOut();
   }, [id, session]);
 }

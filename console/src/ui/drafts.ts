@@ -20,6 +20,12 @@ export function hasDrafts(): boolean {
   return drafts.size > 0;
 }
 
+// For whoever has asked already, or may not ask: what is typed goes with the page.
+export function forgetDrafts(): void {
+  drafts.clear();
+  for (const each of listeners) each();
+}
+
 export function useHasDrafts(): boolean {
   return useSyncExternalStore(subscribe, hasDrafts);
 }

@@ -58,6 +58,11 @@ export function hasHeld(): boolean {
   return held.size > 0;
 }
 
+// Whoever asked for it is no longer signed in: it is not sent in the name of somebody else.
+export function dropHeld(): void {
+  for (const cancel of [...held.values()]) cancel();
+}
+
 export function hold(text: string, request: () => Promise<void>, onCancel: () => void = () => {}): void {
   const cancel = () => {
     clearTimeout(timer);

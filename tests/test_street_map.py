@@ -89,7 +89,7 @@ def test_an_area_of_a_file_becomes_the_map_at_once(world: World, tmp_path: Path)
 def with_part(name: str, content: bytes) -> bytes:
     """An archive with another description or directory, behind its tiles."""
     whole = build_archive({(0, 0, 0): b"t"})
-    place = {f"{name}_offset": len(whole), f"{name}_length": len(content)}
+    place: dict[str, Any] = {f"{name}_offset": len(whole), f"{name}_length": len(content)}
     return build_archive({(0, 0, 0): b"t"}, **place) + content
 
 

@@ -1,5 +1,6 @@
 """The operator's street map: added by a command, refused where it is none, served in parts."""
 
+import gzip
 import json
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,7 +14,9 @@ from longwire.cli import commands
 from longwire.map_archives.cutting import cut, parse_box
 from longwire.map_archives.pmtiles import (
     HEADER_BYTES,
+    Entry,
     MapError,
+    pack_directory,
     parse_header,
     tile_id_of,
 )
@@ -83,6 +86,13 @@ def test_an_area_of_a_file_becomes_the_map_at_once(world: World, tmp_path: Path)
     assert "mapFile" not in ok(world.nobody.get("/console/settings"))
 
 
+def with_part(name: str, content: bytes) -> bytes:
+    """An archive with another description or directory, behind its tiles."""
+    whole = build_archive({(0, 0, 0): b"t"})
+    place: dict[str, Any] = {f"{name}_offset": len(whole), f"{name}_length": len(content)}
+    return build_archive({(0, 0, 0): b"t"}, **place) + content
+
+
 WRONG = {
     "does not begin as one": b"\x89PNG" * 200,
     "too short": b"PMTiles",
@@ -93,6 +103,11 @@ WRONG = {
     "cannot be unpacked": build_archive({(0, 0, 0): b"t"}, metadata_offset=0, metadata_length=9),
     "none of the layers": build_archive({(0, 0, 0): b"t"}, {"vector_layers": [{"id": "rain"}]}),
     "has no tiles": build_archive({}),
+    "is no JSON": with_part("metadata", gzip.compress(b"[" * 200_000 + b"]" * 200_000)),
+    "or damaged": with_part("root", pack_directory([Entry(0, 0, 1 << 40, 1)])),
+    "number that is too large": with_part("root", pack_directory([Entry(0, 0, 1 << 70, 1)])),
+    "description is too large": build_archive({(0, 0, 0): b"t"}, metadata_length=1 << 26)
+    + bytes(1 << 26),
 }
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from longwire.delivery.connectors import deliveries
 from tests.world import Person, World, ok, refused
 
 NOWHERE = "http://127.0.0.1:9/hook"  # nobody listens there
@@ -86,12 +87,15 @@ def test_secrets_of_groups_below_are_masked_for_whoever_may_not_change_them(worl
     refused(ada.get("/group/contactPoints", **listed, usable="true"), 400, "subgroups")
 
 
-def test_messages_of_connectors_of_groups_below_are_searched_and_exported(world: World) -> None:
+def test_messages_of_connectors_of_groups_below_are_searched_and_exported(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ada, grace = world.person("ada"), world.person("grace")
     harbour = ada.group("Harbour")
     quay = ada.group("Quay 3", parent=harbour)
     depot = ada.group("Depot")
     connectors = {group: ada.connector(group, NOWHERE) for group in (harbour, quay, depot)}
+    ada.connector(quay, NOWHERE, enabled=False)  # which has none
     for group in connectors:
         ada.reports(ada.device(group))
 
@@ -108,6 +112,11 @@ def test_messages_of_connectors_of_groups_below_are_searched_and_exported(world:
         both = sorted([connectors[harbour], connectors[quay]])
         assert found(subgroups="true") == both
         assert found(subgroups="true", connectorId=connectors[quay]) == [connectors[quay]]
+    # Of very many connectors, an export reads some at a time, and a search asks for fewer.
+    monkeypatch.setattr(deliveries, "CONNECTORS_SEARCHED_MAX", 1)
+    assert export(subgroups="true") == both
+    refused(ada.get("/connector/messages", groupId=harbour, subgroups="true"), 400, "subgroups")
+    assert search(subgroups="true", connectorId=connectors[quay]) == [connectors[quay]]
     unknown = {"groupId": harbour, "connectorId": connectors[depot], "subgroups": "true"}
     refused(ada.get("/connector/messages", **unknown), 400, "connectorId")
     ada.invite(grace, quay, "viewer")

@@ -152,7 +152,9 @@ class JobRunner:
         if time.monotonic() < self._renew_at:
             return
         self._renew_at = time.monotonic() + RENEW_INTERVAL_S
-        for job_id in (*await self._leases.renew(self._preparing), *await self._leases.find_lost()):
+        for job_id in await self._leases.renew(self._preparing):
+            self._forget(job_id)
+        for job_id in await self._leases.find_lost():
             self._forget(job_id)
 
     def _lease_until(self) -> Moment:

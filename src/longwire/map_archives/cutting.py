@@ -176,6 +176,8 @@ def _select(entries: Iterator[Entry], wanted: Sequence[int]) -> list[Entry]:
         ):
             ids = [tile_id for _, tile_id in row]
             found.append(Entry(ids[0], entry.offset, entry.length, len(ids)))
+            if len(found) > len(wanted):
+                raise MapError("This file is damaged: its directories name a tile twice.")
     return sorted(found, key=lambda each: each.tile_id)
 
 
@@ -195,7 +197,8 @@ def _place(entries: Sequence[Entry]) -> tuple[list[Entry], list[Piece], int]:
             begin, end, content = pieces[-1]
             is_near = offset - end <= GAP_BYTES_MAX and offset + size - begin <= REQUEST_BYTES_MAX
             if is_near:
-                pieces[-1] = (begin, max(end, offset + size), [*content, (offset, size)])
+                content.append((offset, size))
+                pieces[-1] = (begin, max(end, offset + size), content)
                 continue
         pieces.append((offset, offset + size, [(offset, size)]))
     placed = [replace(each, offset=places[each.offset, each.length]) for each in entries]

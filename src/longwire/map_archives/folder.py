@@ -98,9 +98,10 @@ class MapFolder:
                 raise MapError(f"This file begins with zoom {header.zoom_min}.")
             header = replace(header, zoom_max=min(zoom_max, header.zoom_max))
         check(source, header)
-        self.path.mkdir(parents=True, exist_ok=True)
-        # The service may run as another user than the one who adds the map, which anybody may see.
-        self.path.chmod(0o755)
+        if not self.path.is_dir():
+            self.path.mkdir(parents=True)
+            # The service may run as another user than who adds the map, which anybody may see.
+            self.path.chmod(0o755)
         with tempfile.NamedTemporaryFile(dir=self.path, suffix=".new", delete=False) as target:
             written = Path(target.name)
             try:

@@ -126,6 +126,9 @@ def _require_whole(header: Header, size: int) -> None:
     )
     if max(ends) > size:
         raise MapError(f"This file is cut off: it has {size:,} of {max(ends):,} bytes.")
+    # These are read at once, the description by the service as well.
+    if max(header.root_length, header.metadata_length) > UNPACKED_BYTES_MAX:
+        raise MapError("This file is damaged: its directory or description is too large.")
 
 
 def _name(names: Sequence[str], code: int) -> str:
@@ -149,7 +152,7 @@ def read_metadata(source: MapSource, header: Header) -> dict[str, Any]:
     data = source.read(header.metadata_offset, header.metadata_length)
     try:
         found = json.loads(unpack(data, header.internal_compression, "its description"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MapError("This file is damaged: its description is no JSON.") from error
     return found if isinstance(found, dict) else {}
 
@@ -176,6 +179,8 @@ def _read_varints(data: bytes) -> Iterator[int]:
         value |= (byte & 0x7F) << shift
         if byte & 0x80:
             shift += 7
+            if shift >= 64:
+                raise MapError("This file is damaged: a directory has a number that is too large.")
         else:
             yield value
             value = shift = 0

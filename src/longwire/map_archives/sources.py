@@ -12,7 +12,8 @@ class FileSource:
         self.size = os.fstat(self._file.fileno()).st_size
 
     def read(self, offset: int, length: int) -> bytes:
-        found = os.pread(self._file.fileno(), length, offset)
+        is_within = offset + length <= self.size  # room for the whole part would be made first
+        found = os.pread(self._file.fileno(), length, offset) if is_within else b""
         if len(found) != length:
             raise MapError("This file is cut off, or damaged.")
         return found

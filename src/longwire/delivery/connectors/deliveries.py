@@ -17,7 +17,7 @@ from longwire.delivery.connectors import connectors
 from longwire.delivery.connectors.delivery_commands import COMMAND_WRITER
 from longwire.delivery.exchanges import Exchange, decode_exchange
 from longwire.delivery.matching import matching
-from longwire.errors import BadInput, FieldError, NotAllowed, not_found
+from longwire.errors import BadInput, FieldError, NotAllowed, invalid_field, not_found
 from longwire.identity import access
 from longwire.ids import parse_delivery_id
 from longwire.model import (
@@ -44,6 +44,13 @@ CHANGED_MAX = 10_000
 MESSAGES_PER_STEP_MAX = 1_000
 # Pages of a search that find little.
 STEPS_MAX = 30
+
+# With those of groups below; each is read on its own.
+CONNECTORS_SEARCHED_MAX = 1_000
+TOO_MANY_CONNECTORS = (
+    f"has more than {CONNECTORS_SEARCHED_MAX:,} connectors with messages in this period; name a"
+    " connector, a group below, or a shorter period"
+)
 
 CANCELLED_BY_USER = "cancelled"
 
@@ -75,6 +82,8 @@ def search_messages(
     found = _select_read(tx, actor, group_id, connector_id, subgroups=subgroups)
     _require_device(tx, group_id, wanted)
     numbers = delivery_search.list_active(tx, list(found), wanted.begin, wanted.end)
+    if subgroups and len(numbers) > CONNECTORS_SEARCHED_MAX:
+        raise invalid_field("subgroups", TOO_MANY_CONNECTORS)
     page = delivery_search.search(tx, numbers, wanted, request, ascending=ascending)
     counts = None
     if request.after is None:
@@ -100,14 +109,14 @@ def list_created(
     after, None at the end.
     """
     found = _select_read(tx, actor, group_id, connector_id, subgroups=subgroups)
-    for number in sorted(found):
-        if after is not None and number < after[0]:
-            continue
+    remaining = sorted(each for each in found if after is None or each >= after[0])
+    for number in remaining[:CONNECTORS_SEARCHED_MAX]:
         after_seq = after[1] if after is not None and number == after[0] else first_seq - 1
         events = delivery_search.list_by_seq(tx, number, after_seq, until_seq, most)
         if events:
             return [(found[number], each) for each in events], (number, events[-1].seq)
-    return [], None
+    is_end = len(remaining) <= CONNECTORS_SEARCHED_MAX
+    return [], None if is_end else (remaining[CONNECTORS_SEARCHED_MAX], first_seq - 1)
 
 
 def _require_device(tx: Tx, group_id: str, wanted: DeliveryFilter) -> None:

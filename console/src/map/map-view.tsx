@@ -202,11 +202,17 @@ export function MapView({
   const [hasTilesFailed, setTilesFailed] = useState(false);
   const shown = useRef<string>("");
   const first = useRef(view ?? WORLD);
+  const refit = useRef(() => undefined as void);
   useEffect(() => {
     if (!element.current) return;
     const created = createMap(element.current, first.current);
     setMap(created);
-    const resize = new ResizeObserver(() => created.invalidateSize({ pan: false }));
+    const resize = new ResizeObserver(() => {
+      // Nobody has moved it: what was to be seen is seen in the new size, too.
+      shown.current = "";
+      created.invalidateSize({ pan: false });
+      refit.current();
+    });
     resize.observe(element.current);
     return () => {
       resize.disconnect();
@@ -244,12 +250,13 @@ export function MapView({
   const fitZoomMax = hasStreets && !hasTilesFailed ? FIT_ZOOM_MAX.tiles : FIT_ZOOM_MAX.builtIn;
   const isGroundKnown = !settings.isPending;
   const fitted = fit && !view && isGroundKnown ? `${fit.west},${fit.south},${fit.east},${fit.north}` : "";
-  useEffect(() => {
+  refit.current = () => {
     if (!map || !fit || !fitted) return;
     shown.current = "";
     const padding: [number, number] = [FIT_PADDING_PX, FIT_PADDING_PX];
     map.fitBounds([[fit.south, fit.west], [fit.north, fit.east]], { animate: false, maxZoom: fitZoomMax, padding });
-  }, [map, fitted]); // eslint-disable-line react-hooks/exhaustive-deps
+  };
+  useEffect(() => refit.current(), [map, fitted]);
 
   return (
     <div className="map">

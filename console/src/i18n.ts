@@ -22,7 +22,7 @@ export interface Catalogue<Key extends string> {
 const browserLanguages: readonly string[] = typeof navigator === "undefined" ? ["en-GB"] : navigator.languages;
 
 function isLanguage(text: string): text is Language {
-  return text in LANGUAGES;
+  return Object.hasOwn(LANGUAGES, text);
 }
 
 function chosenLanguage(): Language {

@@ -1,4 +1,4 @@
-// How each network is told to report here: the names of the fields in its own form, and a message such
+// What each network needs to report here: the names of the fields in its own form, and a message such
 // as it sends. Names in forms of others are as they stand there, in every language.
 import { t } from "~/messages/groups";
 import type { NetworkId } from "./network-ids";

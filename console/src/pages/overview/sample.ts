@@ -15,7 +15,7 @@ const REPORTED_MS = 3_600_000;
 const PAST_MS = 3_600_000;
 const PAST_EVERY_MS = 120_000;
 const CYCLE_MS = 1_800_000;
-// The door is opened once a cycle, so that there is something to be told of.
+// The door is opened once a cycle, so that an alarm has something to be raised by.
 const DOOR_MS = 300_000;
 
 // An id of the network that no device has which was sold.

@@ -35,7 +35,7 @@ CHOSEN = {
 BETTER = {
     "connector": "?from=now-1h",
     "device-chart": "&measurement=celsius&measurement=door",
-    "devices": "&values=celsius&values=humidity&values=door&where=celsius!%3Dnull",
+    "devices": "?values=celsius&values=humidity&values=door&where=celsius!%3Dnull",
     "explore": "?from=now-30d",
     "messages": "?from=now-1h",
     "map": "?at=52.3,4.9,7",
